@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 from kb.errors import SynthesisError
-from kb.types.base import Frozen, tokens_of
+from kb.types.base import TOKEN_CHARACTERS, Frozen, tokens_of
 from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
 from synth.prompts.attempts import account, row, stage_of, told
@@ -75,10 +75,6 @@ class _Item(NamedTuple):
     kernel: str = ""
     """The kernel in it, which the budget does not count."""
 
-    @property
-    def cost(self) -> int:
-        return tokens_of(self.text) - tokens_of(self.kernel) + 1
-
 
 def build_prompt(request: Request) -> Prompt:
     """The prompt for a request, with at most `budget_tokens` beside the task's source and the kernels that it shows.
@@ -92,10 +88,8 @@ def build_prompt(request: Request) -> Prompt:
     stage = request.stage or stage_of(request.attempts)
     attempts, answers = _attempts(request, stage), _answers(request)
     skills = _skills(request, KERNELS - len(attempts)) if stage is not Stage.FIX else []
-    bare = _composed(request, stage, ())
-    left = request.budget_tokens - (bare.tokens - tokens_of(request.task.source))
-    if left < 0:
-        needed = request.budget_tokens - left
+    prompt = _composed(request, stage, ())
+    if (needed := _counted(prompt, request, ())) > request.budget_tokens:
         raise SynthesisError(
             f"task, contract and answer format need {needed} tokens; the budget is {request.budget_tokens}",
             hint=f"raise the prompt's budget to at least {needed} tokens",
@@ -103,12 +97,19 @@ def build_prompt(request: Request) -> Prompt:
     shown: list[_Item] = []
     left_out: list[str] = []
     for item in (*attempts, *skills[:1], *answers, *skills[1:]):
-        if item.cost <= left:
-            shown.append(item)
-            left -= item.cost
+        larger = _composed(request, stage, [*shown, item])
+        if _counted(larger, request, [*shown, item]) <= request.budget_tokens:
+            prompt, shown = larger, [*shown, item]
         else:
-            left_out.append(f"{item.kind} {item.name}: {item.cost} tokens, {left} left")
-    return _composed(request, stage, shown).model_copy(update={"left_out": tuple(left_out)})
+            room = request.budget_tokens - _counted(prompt, request, shown)
+            left_out.append(f"{item.kind} {item.name}: {tokens_of(item.text)} tokens, {room} left")
+    return prompt.model_copy(update={"left_out": tuple(left_out)})
+
+
+def _counted(prompt: Prompt, request: Request, shown: Collection[_Item]) -> int:
+    """Tokens of a prompt beside the task's source and the kernels that it shows."""
+    sources = (request.task.source, *(item.kernel for item in shown))
+    return -(-(len(prompt.text) - sum(len(source.rstrip()) for source in sources)) // TOKEN_CHARACTERS)
 
 
 def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Prompt:

@@ -267,4 +267,4 @@ def tight() -> Request:
     """A late request whose budget allows little more than the required parts."""
     bare = build_prompt(request(CPP)).tokens - tokens_of(TASK.source)
     briefing = Briefing(answers=(*warm().briefing.answers, *cold().briefing.answers))
-    return warm().model_copy(update={"budget_tokens": bare + 700, "briefing": briefing})
+    return warm().model_copy(update={"budget_tokens": bare + 640, "briefing": briefing})

