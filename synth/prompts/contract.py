@@ -27,15 +27,16 @@ def contract(task: Task, interface: Interface, language: Language, terms: Terms)
     )
 
 
-def _precision(interface: Interface, terms: Terms) -> str:
+def _precision(interface: Interface, terms: Terms) -> list[str]:
     """In which precision the reference computes, and in which to sum."""
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
-    said = ["The reference's own precision is that of its file"]
+    said = []
     if interface.matrix_operations and "float32" in dtypes:
         tried = "; baselines in TF32 count if they are within the error allowed" if terms.judged == "gpu" else ""
-        said.append(f": its float32 products are in float32, without TF32{tried}")
-    summed = [name for name in COARSE if name in dtypes]
-    return "".join(said) + "." + (f" Sum {' and '.join(summed)} in float32." if summed else "")
+        said.append(f"The reference computes float32 products in float32, without TF32{tried}.")
+    if summed := [name for name in COARSE if name in dtypes]:
+        said.append(f"Sum {' and '.join(summed)} in float32.")
+    return said
 
 
 def _numbers(task: Task, interface: Interface) -> list[str]:

@@ -264,7 +264,10 @@ def warm() -> Request:
 
 
 def tight() -> Request:
-    """A late request whose budget allows little more than the required parts."""
-    bare = build_prompt(request(CPP)).tokens - tokens_of(TASK.source)
-    briefing = Briefing(answers=(*warm().briefing.answers, *cold().briefing.answers))
-    return warm().model_copy(update={"budget_tokens": bare + 640, "briefing": briefing})
+    """A late request whose budget allows little more than the required parts and two attempts."""
+    late = warm()
+    bare = build_prompt(late.model_copy(update={"skills": (), "briefing": Briefing()}))
+    shown = (TASK.source, late.attempts[-3].candidate.source, late.attempts[-1].candidate.source)
+    least = tokens_of(bare.text) - sum(map(tokens_of, shown))
+    briefing = Briefing(answers=(*late.briefing.answers, *cold().briefing.answers))
+    return late.model_copy(update={"budget_tokens": least + 20, "briefing": briefing})
