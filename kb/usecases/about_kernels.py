@@ -96,18 +96,21 @@ class AboutKernels(Home):
 
         return stage_prompt(self, plan, stage, device=device)
 
-    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+    def draft_prompt(
+        self, plan: Plan, interface: Interface, *, budget_tokens: int, device: str | None = None
+    ) -> Prompt:
         """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
 
         Args:
-            budget_tokens: Most tokens of the prompt.
+            budget_tokens: Most tokens of the prompt, beside the task's source and the kernels that it shows.
+            device: As in `prompt`.
 
         Raises: As `optimize`.
             SynthesisError: task, contract and answer format alone exceed the budget.
         """
         from kb.usecases.running import draft_prompt
 
-        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
+        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens, device=device)
 
     def submit(
         self, run: Run, answer: Candidate | str, *, note: str = "", on_attempt: OnAttempt | None = None

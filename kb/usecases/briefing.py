@@ -18,6 +18,7 @@ from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
 from kb.usecases.home import Home
 from retrieval.answering import REFERS, answering, shortest, still_answers
+from retrieval.examples import Phrasings, choose_example
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
@@ -29,7 +30,8 @@ from synth.prompts.diagnosis import diagnosis_of
 FOUND = 8
 """Passages of documents in which the answer to a phrasing is sought."""
 IN_A_SHEET, IN_A_DOCUMENT = 0.5, 0.65
-"""Share of a phrasing that a statement must have to answer it. Documents say much else in the same words."""
+"""Share of a phrasing that a statement must have to answer it. Documents say much else in the same words, which is
+left out where a sheet says what matters most."""
 TRIED = 8
 """Best statements of documents that are tried for a phrasing."""
 LEAST_WORDS = 6
@@ -38,8 +40,8 @@ IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
-LONGEST, LONGEST_LISTING = 200, 900
-"""Longest answers without and with a listing, in tokens."""
+LONGEST, LONGEST_EXAMPLE = 200, 900
+"""Longest statement of a search, and longest example, in tokens."""
 
 
 def brief(
@@ -62,11 +64,15 @@ def brief(
     """
     subject = subject_of(home, task, interface, target, language.name, facts)
     reader = _Reader(home, subject, facts)
-    answers = [reader.answer(question) for question in _questions(home, subject, attempts, stage)]
+    questions = _questions(home, subject, attempts, stage)
+    if "```" in language.rules:
+        questions = [question for question in questions if not question.code]
+    answers = [reader.answer(question) for question in questions]
     answered = tuple(answer for answer in answers if answer.facts or answer.said)
+    asked = [question.asks for question in questions if not (question.code and reader.has_example)]
     return Briefing(
         answers=answered,
-        open=tuple(answer.asks for answer in answers if answer not in answered) if stage is Stage.DRAFT else (),
+        open=tuple(asks for asks in asked if asks not in {a.asks for a in answered}) if stage is Stage.DRAFT else (),
         structures=tuple(s for name in subject.operations for s in topics().structures[name]),
     )
 
@@ -136,10 +142,13 @@ class _Reader:
     def __init__(self, home: Home, subject: Subject, facts: Sequence[Fact]) -> None:
         self._home, self._subject, self._facts = home, subject, facts
         self._told: set[str] = set()
+        self.has_example = False
         self._siblings = home.targets.sibling_finder(subject.targets[0])
         self._scope = Scope(subject.targets[0], home.targets.scope(subject.targets[0]))
 
     def answer(self, question: Question) -> Answer:
+        if question.code:
+            return Answer(asks=question.asks, said=() if self.has_example else tuple(self._example()))
         facts = self._stated(question.quantities)
         said = self._of_sections(question) if question.sections else []
         if question.both or not (facts or said):
@@ -158,7 +167,7 @@ class _Reader:
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
         own = [s for s in self._sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
-        return [self._say(s) for s in self._fresh(own) if s.code or not question.code]
+        return [self._say(s) for s in self._fresh(own)]
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
@@ -167,17 +176,37 @@ class _Reader:
                 break
             found = answering(self._fresh(self._sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
             found = found or self._in_documents(phrasing)
-            fitting = [statement for statement in found if self._fits(statement, code=question.code)]
-            said += [self._say(statement) for statement in fitting[:1]]
+            said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
         return said
+
+    def _example(self) -> list[Said]:
+        """A whole example of the nearest kind, as its document shows it."""
+        subject = self._subject
+        kinds = subject.operations or ("",)
+        asked: list[Phrasings] = [
+            *((f"{subject.language} {kind} kernel example", f"{kind} in {subject.language}") for kind in kinds),
+            (f"{subject.language} kernel example",),
+        ]
+        found = {phrasings: self._passages(phrasings) for phrasings in asked}
+        told: list[Statement] = []
+        for statement in statements(choose_example(self._home.catalog, asked, found)):
+            about = self._about_subject(statement) if statement.code else None
+            if about and about.code and tokens_of("".join(s.text for s in (*told, about))) <= LONGEST_EXAMPLE:
+                told.append(about)
+        return [self._say(statement) for statement in told]
+
+    def _passages(self, phrasings: Phrasings) -> list[Passage]:
+        """What a search finds, without passages that nobody vouches for or that are about something else."""
+        hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
+        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
+        return [p for p in passages if not is_set_aside(p)] or passages
 
     def _in_documents(self, phrasing: str) -> list[Statement]:
         """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
-        hits = self._home.search_engine.rank((phrasing,), self._scope, limit=FOUND).hits
-        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
-        kept = [p for p in passages if not is_set_aside(p)] or passages
-        pool = self._fresh([s for passage in kept for s in statements([passage]) if _is_claim(s)])
-        ranked = answering(pool, phrasing, enough=IN_A_DOCUMENT, bonus=self._bonus)[:TRIED]
+        found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
+        enough = IN_A_DOCUMENT if self._sheets else IN_A_SHEET
+        pool = self._fresh([statement for statement in found if _is_claim(statement)])
+        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)
         return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
 
@@ -209,10 +238,6 @@ class _Reader:
         named = topics().names(statement.text, self._subject)
         return IN_LANGUAGE * ("language" in named) + IN_OPERATION * ("operation" in named)
 
-    def _fits(self, statement: Statement, *, code: bool) -> bool:
-        limit = LONGEST_LISTING if statement.code else LONGEST
-        return tokens_of(statement.text) <= limit and (bool(statement.code) or not code)
-
     def _fresh(self, pool: Sequence[Statement]) -> list[Statement]:
         """The statements without what is told already."""
         left = [
@@ -224,6 +249,7 @@ class _Reader:
 
     def _say(self, statement: Statement) -> Said:
         self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
+        self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
 
 

@@ -91,7 +91,10 @@ class Topics:
         if tag.lower() in PRINTED:
             return False
         named = self._named(code)
-        own = tag.lower() in self.tags.get(subject.language, ()) or subject.language in named.get("language", ())
+        tells = subject.language in self.words["language"]
+        own = tag.lower() in self.tags.get(subject.language, ()) or (
+            subject.language in named.get("language", ()) if tells else "language" not in named
+        )
         return own and not named.get("operation", {*subject.operations}).isdisjoint(subject.operations)
 
     def _named(self, text: str) -> dict[str, set[str]]:
