@@ -265,6 +265,8 @@ def _is_claim(statement: Statement) -> bool:
 
 
 def _is_usable(passage: Passage) -> bool:
-    return (
-        passage.trust is not Trust.UNTRUSTED and not passage.about and not topics().paths.search(passage.citation.path)
-    )
+    """Whether its words may be quoted: nobody doubts them, and neither file nor heading is about something else."""
+    where = passage.citation
+    if passage.trust is Trust.UNTRUSTED or passage.about:
+        return False
+    return not (topics().paths.search(where.path) or topics().never.search(" ".join(where.section[-1:])))
