@@ -29,7 +29,7 @@ from synth.prompts.diagnosis import diagnosis_of
 
 FOUND = 8
 """Passages of documents in which the answer to a phrasing is sought."""
-IN_A_SHEET, IN_A_DOCUMENT = 0.5, 0.65
+IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
 """Share of a phrasing that a statement must have to answer it. Documents say much else in the same words, which is
 left out where a sheet says what matters most."""
 TRIED = 8
@@ -40,6 +40,8 @@ IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
+SHORT = 100
+"""Statements of sheets up to this length are quoted whole, in tokens."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -65,11 +67,14 @@ def brief(
     subject = subject_of(home, task, interface, target, language.name, facts)
     reader = _Reader(home, subject, facts)
     questions = _questions(home, subject, attempts, stage)
+    if stage is Stage.DRAFT and language.searched and not reader.sheets:
+        asks = f"How is a kernel written in {language.name}?"
+        questions.insert(0, Question(asks=asks, search=language.searched, most=len(language.searched)))
     if "```" in language.rules:
         questions = [question for question in questions if not question.code]
     answers = [reader.answer(question) for question in questions]
     answered = tuple(answer for answer in answers if answer.facts or answer.said)
-    asked = [question.asks for question in questions if not (question.code and reader.has_example)]
+    asked = [question.asks for question in questions if not (question.sheets or (question.code and reader.has_example))]
     return Briefing(
         answers=answered,
         open=tuple(asks for asks in asked if asks not in {a.asks for a in answered}) if stage is Stage.DRAFT else (),
@@ -166,7 +171,7 @@ class _Reader:
 
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
-        own = [s for s in self._sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
+        own = [s for s in self.sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
         return [self._say(s) for s in self._fresh(own)]
 
     def _searched(self, question: Question) -> list[Said]:
@@ -174,8 +179,9 @@ class _Reader:
         for phrasing in question.search:
             if len(said) == question.most:
                 break
-            found = answering(self._fresh(self._sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
-            found = found or self._in_documents(phrasing)
+            found = answering(self._fresh(self.sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
+            found = [s if tokens_of(s.text) <= SHORT else shortest(s, phrasing) for s in found]
+            found = found or ([] if question.sheets else self._in_documents(phrasing))
             said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
         return said
 
@@ -204,14 +210,14 @@ class _Reader:
     def _in_documents(self, phrasing: str) -> list[Statement]:
         """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
-        enough = IN_A_DOCUMENT if self._sheets else IN_A_SHEET
+        enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
         pool = self._fresh([statement for statement in found if _is_claim(statement)])
         ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)
         return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
 
     @cached_property
-    def _sheets(self) -> list[Statement]:
+    def sheets(self) -> list[Statement]:
         """What kb's own sheets for the target and its ancestors say about the subject, the nearest first."""
         found: list[Statement] = []
         for target in self._subject.targets:

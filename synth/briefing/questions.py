@@ -26,6 +26,7 @@ class Question(Frozen):
     most: int = Field(default=1, gt=0)
     both: bool = False
     code: bool = False
+    sheets: bool = False
     limits: tuple[Limit, ...] = ()
     families: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
