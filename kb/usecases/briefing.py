@@ -8,6 +8,7 @@ from eval.roofline import limit_of
 from ingest.scan import SHEETS
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
+from kb.facts.worksheet import line_of
 from kb.types.base import tokens_of
 from kb.types.briefing import Answer, Briefing, Said
 from kb.types.evidence import Evidence
@@ -161,13 +162,18 @@ class _Reader:
         return Answer(asks=question.asks, facts=tuple(facts), said=tuple(said))
 
     def _stated(self, wanted: Sequence[str]) -> list[Fact]:
-        """The facts of these quantities, those of one quantity together."""
-        fitting = [fact for fact in self._facts if fact.quantity in wanted and matters(fact, self._subject)]
+        """The facts of these quantities, those of one quantity together.
+
+        A quantity that a reader named in the vendor's words answers where its line of the worksheet is asked about.
+        """
+        lines = {line_of(quantity) for quantity in wanted}
+        asked = [*wanted, *(f.quantity for f in self._facts if _is_own_name(f) and line_of(f.quantity) in lines)]
+        fitting = [fact for fact in self._facts if fact.quantity in asked and matters(fact, self._subject)]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
         own = [fact for fact in fitting if _is_of_a_sheet(fact) or fact.quantity not in of_sheets]
         fresh = [fact for fact in own if fact.citation.id not in self._told]
         self._told.update(fact.citation.id for fact in fresh)
-        return sorted(fresh, key=lambda fact: wanted.index(fact.quantity))
+        return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
 
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
@@ -257,6 +263,11 @@ class _Reader:
         self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
         self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _is_own_name(fact: Fact) -> bool:
+    """Whether a reader named its quantity, and not kb."""
+    return fact.quantity not in quantities().by_name and not _is_of_a_sheet(fact)
 
 
 def _is_of_a_sheet(fact: Fact) -> bool:

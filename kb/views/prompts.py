@@ -30,7 +30,7 @@ class PromptView(Response):
     text: str
     tokens: int
     items: tuple[ItemView, ...]
-    """What it says beside task and contract."""
+    """What it says beside task and contract; left out where an agent pays for each token."""
     left_out: tuple[str, ...]
     """What did not fit into it."""
 
@@ -70,12 +70,13 @@ def draft_prompt(
     budget = min(kb.settings.prompt_tokens, max_tokens)
     while True:
         prompt = kb.draft_prompt(plan, interface, budget_tokens=budget)
-        view = prompt_view(prompt)
-        if json_tokens(view) <= max_tokens:
+        view = prompt_view(prompt).model_copy(update={"items": ()})
+        if (excess := json_tokens(view) - max_tokens) <= 0:
             return view
-        budget = prompt.tokens * max_tokens // json_tokens(view)
+        budget = max(1, budget - excess)
 
 
 def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
     left_out = prompt.left_out[:NAMES_SHOWN]
-    return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))
+    items = tuple(ItemView(**dict(item)) for item in prompt.items)
+    return view_of(PromptView, prompt, run=run, items=items, left_out=left_out, truncated=bool(left_out))
