@@ -34,6 +34,8 @@ class Verdict(Frozen):
     speedup: Estimate | None
     """Over `baseline`, which was timed beside it: speed-ups over different baselines cannot be compared."""
     baseline: str
+    advice: tuple[str, ...]
+    """What limits one that passed, with the numbers that show it, and what to do."""
     evidence: Evidence
     """What the judge saw."""
 
@@ -59,6 +61,8 @@ class RooflineView(Frozen):
 
 
 def verdict(evidence: Evidence) -> Verdict:
+    from synth.prompts.diagnosis import diagnosis_of
+
     timing = evidence.timing if evidence.timing and not evidence.timing.busy else None
     return Verdict(
         summary=_summary(evidence),
@@ -67,6 +71,7 @@ def verdict(evidence: Evidence) -> Verdict:
         time_us=timing and _time_us(timing),
         speedup=timing and Estimate(value=timing.speedup, low=timing.low, high=timing.high),
         baseline=timing.baseline if timing else "",
+        advice=tuple(diagnosis_of(evidence).sentences),
         evidence=evidence,
     )
 

@@ -72,8 +72,9 @@ class Topics:
         """
         if self.never.search(text):
             return True
-        head, colon, _ = text[:LONGEST_HEAD].partition(":")
-        parts = [(text, _IN_PARENTHESES.sub("", text)), *([(head, head)] if colon else [])]
+        plain = _IN_PARENTHESES.sub("", text)
+        head, colon, _ = plain[:LONGEST_HEAD].partition(":")
+        parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
@@ -189,4 +190,4 @@ def topics() -> Topics:
 
 def _pattern(text: str) -> re.Pattern[str]:
     """A pattern that a file spreads over several lines."""
-    return re.compile(re.sub(r"\n\s*", "", text), re.IGNORECASE | re.MULTILINE)
+    return re.compile(re.sub(r"\n\s*", "", text.strip()), re.IGNORECASE | re.MULTILINE)
