@@ -41,6 +41,8 @@ IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
+MANUAL_TOKENS, MANUAL_DEPTH = 3500, 3
+"""Size of the passages that teach a language, and the most of them for a phrasing."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
@@ -67,13 +69,14 @@ def brief(
     """
     subject = subject_of(home, task, interface, target, language.name, facts)
     reader = _Reader(home, subject, facts)
-    questions = _questions(home, subject, attempts, stage)
-    if stage is Stage.DRAFT and language.searched and not reader.sheets:
-        asks = f"How is a kernel written in {language.name}?"
-        questions.insert(0, Question(asks=asks, search=language.searched, most=len(language.searched)))
+    taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
+    questions = _questions(home, subject, attempts, stage, taught=taught)
     if "```" in language.rules:
         questions = [question for question in questions if not question.code]
-    answers = [reader.answer(question) for question in questions]
+    if language.searched and stage is Stage.DRAFT and not reader.sheets:
+        asks = f"How is a kernel written in {language.name}?"
+        questions.insert(0, Question(asks=asks, search=language.searched, most=len(language.searched)))
+    answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
     answered = tuple(answer for answer in answers if answer.facts or answer.said)
     asked = [question.asks for question in questions if not (question.sheets or (question.code and reader.has_example))]
     return Briefing(
@@ -83,9 +86,11 @@ def brief(
     )
 
 
-def _questions(home: Home, subject: Subject, attempts: Sequence[Attempt], stage: Stage) -> list[Question]:
+def _questions(
+    home: Home, subject: Subject, attempts: Sequence[Attempt], stage: Stage, *, taught: bool
+) -> list[Question]:
     if stage is Stage.DRAFT or not attempts:
-        return questions_for(subject, home.settings.home)
+        return questions_for(subject, home.settings.home, taught=taught)
     last = attempts[-1]
     match stage:
         case Stage.FIX:
@@ -161,6 +166,34 @@ class _Reader:
             said += self._searched(question)
         return Answer(asks=question.asks, facts=tuple(facts), said=tuple(said))
 
+    def manual(self, questions: Sequence[Question]) -> list[Answer]:
+        """Answers by whole passages, for a language that its documents have to teach: the best of each phrasing first.
+
+        Their statements about something else are left out, and so is what exceeds `MANUAL_TOKENS`.
+        """
+        example = self._example()
+        found = [[self._passages((phrasing,)) for phrasing in question.search] for question in questions]
+        told: dict[int, list[Said]] = {place: [] for place in range(len(questions))}
+        left = MANUAL_TOKENS - sum(said.tokens for said in example)
+        for rank in range(MANUAL_DEPTH):
+            for place, rankings in enumerate(found):
+                for passages in rankings:
+                    for statement in self._fresh(self._statements_about(passages[rank : rank + 1])):
+                        if tokens_of(statement.text) <= left:
+                            left -= tokens_of(statement.text)
+                            told[place].append(self._say(statement))
+        return [
+            Answer(
+                asks=question.asks,
+                facts=tuple(self._stated(question.quantities)),
+                said=tuple(example if question.code else told[place]),
+            )
+            for place, question in enumerate(questions)
+        ]
+
+    def _statements_about(self, passages: Sequence[Passage]) -> list[Statement]:
+        return [about for one in statements(passages) if (about := self._about_subject(one))]
+
     def _stated(self, wanted: Sequence[str]) -> list[Fact]:
         """The facts of these quantities, those of one quantity together.
 
@@ -230,8 +263,8 @@ class _Reader:
             for document in self._home.documents.stored(target):
                 if document.ships_with_kb and document.target == target:
                     catalog = self._home.catalog
-                    found += statements(catalog.passages(catalog.chunk_ids(document.source)))
-        return [s for one in found if (s := self._about_subject(one))]
+                    found += self._statements_about(catalog.passages(catalog.chunk_ids(document.source)))
+        return found
 
     def _about_subject(self, statement: Statement) -> Statement | None:
         """The statement without what is about something else; None if nothing is left."""

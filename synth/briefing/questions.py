@@ -27,6 +27,7 @@ class Question(Frozen):
     both: bool = False
     code: bool = False
     sheets: bool = False
+    taught: bool = False
     limits: tuple[Limit, ...] = ()
     families: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -44,16 +45,21 @@ class Question(Frozen):
         )
 
 
-def questions_for(subject: Subject, own: Path) -> list[Question]:
+def questions_for(subject: Subject, own: Path, *, taught: bool = False) -> list[Question]:
     """The questions for a prompt, the user's own first.
 
     Args:
         own: Folder in which a user's file with more questions may lie.
+        taught: Whether the prompt has to teach the language.
 
     Raises:
         SettingsError: that file is not right.
     """
-    fitting = [question for question in (*_read(own / FILE), *_shipped()) if question.fits(subject)]
+    fitting = [
+        question
+        for question in (*_read(own / FILE), *_shipped())
+        if question.fits(subject) and taught >= question.taught
+    ]
     return fitting[:MOST_QUESTIONS]
 
 

@@ -58,6 +58,8 @@ class Topics:
     tags: Mapping[str, Sequence[str]]
     """How fences name a language, where its code may have no word that tells it."""
     families: tuple[Mapping[str, object], ...]
+    known: frozenset[str]
+    """Languages that models know."""
     aliases: Mapping[str, str]
     structures: Mapping[str, tuple[str, ...]]
     """Forms that kernels for an operation have."""
@@ -181,6 +183,7 @@ def topics() -> Topics:
         common=frozenset(name for name, entry in table["dtype"].items() if entry.get("common")),
         tags=table["tags"],
         families=tuple(table["family"]),
+        known=frozenset(table["known"]["languages"]),
         aliases=table["aliases"],
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
         never=_pattern(table["never"]["words"]),
