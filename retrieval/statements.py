@@ -60,13 +60,13 @@ def statements(passages: Sequence[Passage]) -> list[Statement]:
                 found += [Statement(passage, (_unlinked(with_headers(row) or row.text),)) for row in rows]
             else:
                 text = _unlinked(" ".join(part.text for part in block))
-                found_in = SENTENCE.findall(_MARK.sub("", text, count=1).strip())
-                sentences = tuple(s.strip() for s in found_in if not s.startswith("|"))
+                parted = SENTENCE.findall(_MARK.sub("", text, count=1).strip())
+                sentences = tuple(s.strip() for s in parted if not s.startswith("|"))
                 if above and above.sentences and not _MARK.match(text) and _INDENTED.match(text):
                     found[-1] = replace(above, sentences=(*above.sentences, *sentences))
                 else:
                     found.append(Statement(passage, sentences))
-    return found
+    return [statement for statement in found if statement.sentences or statement.code]
 
 
 def _unlinked(text: str) -> str:

@@ -40,7 +40,7 @@ class Assignment(Frozen):
     toolchain: ToolchainLanguage | None
     counterexamples: Path
     describe: bool = False
-    """Whether the interface also says which errors are allowed, which takes longer."""
+    """Whether only the interface is asked for, with the errors allowed: then nothing is judged."""
 
 
 class LocalJudge:
@@ -50,7 +50,7 @@ class LocalJudge:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
-        describe: Whether `interface` also says which errors are allowed.
+        describe: Whether only `interface` is asked for, with the errors allowed: then it judges nothing.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
 
     Raises:

@@ -28,10 +28,10 @@ def _judge_of(assignment: Assignment) -> "TaskJudge":
     return TaskJudge(**{name: value for name, value in assignment if name != "describe"})
 
 
-def _described(interface: Interface, task: Task) -> Interface:
-    from eval.oracle.allowed import allowed_errors
+def _described(task: Task) -> Interface:
+    from eval.oracle.allowed import described
 
-    return interface.model_copy(update={"allowed": allowed_errors(task)})
+    return described(task)
 
 
 def main() -> None:
@@ -55,10 +55,12 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
         try:
             if judge is None:
                 assignment = Assignment.model_validate(question)
-                judge = _judge_of(assignment)
-                at_end.callback(judge.device.close)
-                interface = judge.interface
-                interface = _described(interface, assignment.task) if assignment.describe else interface
+                if assignment.describe:
+                    interface = _described(assignment.task)
+                else:
+                    judge = _judge_of(assignment)
+                    at_end.callback(judge.device.close)
+                    interface = judge.interface
                 reply: Message = {"interface": interface.model_dump(mode="json")}
             else:
                 reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.oracle.allowed import allowed_errors
+from eval.oracle.allowed import allowed_errors, described
+from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,3 +29,10 @@ def test_a_task_with_whole_numbers_alone_has_none() -> None:
     task = load_task(EXAMPLES / "softmax.py").model_copy(update={"source": source})
 
     assert allowed_errors(task) == ()
+
+
+def test_a_description_has_the_tensors_of_the_task_also_if_it_uses_the_compiler() -> None:
+    task = load_task(EXAMPLES / "softmax.py")
+    source = task.source.replace("torch.softmax(x", "torch.compiler.disable(torch.softmax)(x")
+    assert described(task).inputs == interface_of(task).inputs
+    assert described(task.model_copy(update={"source": source})).outputs == interface_of(task).outputs
