@@ -1,15 +1,14 @@
 """Measure what the prompts for known cases say: the needed facts and names, with citations, and what must not be there.
 
     kb ingest CORPUS/*/ --hidden
-    python -m benchmarks.prompts CASES --out benchmarks/results/prompts.json [--before prompts.json] [--texts FOLDER]
+    python -m benchmarks.prompts CASES --out benchmarks/results/prompts.json [--before FOLDER] [--texts FOLDER]
 
-CASES is a folder of JSON files: `task`, `target`, `language`, `needed` (what, and the patterns of its words) and `useless`
-(patterns). An item is found if one of its patterns is in the prompt; it is cited if the line that has it, or the lines of
-its block, end in a citation. The words of the task itself are neither. No code of a task runs: torch infers its shapes.
+CASES is a folder of JSON files: `task`, `target`, `language`, `needed` (what, and the patterns of its words) and
+`useless` (patterns). An item is found if one of its patterns is in the prompt, and cited if the statement, the fact or
+the passage that has it names its place. The words of the task itself are neither. Tasks run at small sizes only.
 
-The result holds counts and the citations of what a prompt quotes, with a digest of its words, because the documents are
-other people's; `--texts` writes the prompts to a folder for a reader with the same documents. `--before` adds the counts
-of an earlier result.
+The result holds counts and a digest of each prompt, not its words, because the documents are other people's; `--texts`
+writes the prompts to a folder. `--before` names a folder with such texts of another version, which are counted beside.
 """
 
 import argparse
@@ -17,20 +16,21 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import kb as knowledge
 from benchmarks.origin import write_result
-from eval.oracle.reference import interface_of
+from eval.oracle.allowed import described
 from kb.types.base import tokens_of
 from kb.types.kernels import Task
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.prompts.prompt import Prompt
 
 BUDGET_TOKENS = 6000
-CITED = re.compile(r"\[(?:\d+:(?:p\.)?\d+(?:-\d+)?|[0-9a-f]{12})\]")
-BLOCK = re.compile(r"\n(?=- |#{2,3} |```|[a-z][a-z ]+ (?:\(of [^)]*\) )?= )")
-"""Where a statement, a fact, a heading or a fence begins."""
+CITED = re.compile(r"\[(?:\d+:(?:p\.)?\d+(?:-\d+)?|[0-9a-f]{12}|[^\]\n]+@[0-9a-f]{8}[^\]\n]*)\]")
+BLOCK = re.compile(r"\n(?=- |#{2,3} |[a-z][a-z ]+ (?:\(of [^)]*\) )?= )")
+"""Where a statement, a fact or a heading begins."""
 
 
 def main() -> None:
@@ -40,39 +40,42 @@ def main() -> None:
     parser.add_argument("--before", type=Path)
     parser.add_argument("--texts", type=Path)
     options = parser.parse_args()
-    before = json.loads(options.before.read_text(encoding="utf-8"))["cases"] if options.before else {}
-    scores = {}
+    scores: dict[str, dict] = {}
+    before: dict[str, dict] = {}
     with knowledge.open() as kb:
         for file in sorted(options.cases.glob("*.json")):
             case = json.loads(file.read_text(encoding="utf-8"))
             start = time.perf_counter()
             prompt = _prompt(kb, case)
             seconds = time.perf_counter() - start
-            scores[case["name"]] = _score(case, prompt) | {"seconds": round(seconds, 1)}
-            if case["name"] in before:
-                scores[case["name"]]["before"] = before[case["name"]]
+            scores[case["name"]] = _score(case, prompt.text) | {"seconds": round(seconds, 1)}
+            if options.before:
+                before[case["name"]] = _score(case, (options.before / f"{case['name']}.md").read_text(encoding="utf-8"))
             if options.texts:
                 options.texts.mkdir(parents=True, exist_ok=True)
                 (options.texts / f"{case['name']}.md").write_text(prompt.text, encoding="utf-8")
-    found, needed = (sum(score[key] for score in scores.values()) for key in ("cited", "needed"))
-    summary = {"needed and cited": round(found / needed, 3), "most tokens": max(s["tokens"] for s in scores.values())}
-    write_result(options.out, {"documents": kb_documents(), "summary": summary, "cases": scores})
+        documents = len(kb.documents.stored())
+    result = {"documents": documents, "summary": _summary(scores), "cases": scores}
+    write_result(options.out, result | ({"before": {"summary": _summary(before), "cases": before}} if before else {}))
 
 
-def kb_documents() -> int:
-    with knowledge.open() as kb:
-        return len(kb.documents.stored())
+def _summary(scores: Mapping[str, dict]) -> dict:
+    total = {key: sum(score[key] for score in scores.values()) for key in ("needed", "found", "cited", "useless")}
+    shares = {key: round(total[key] / total["needed"], 3) for key in ("found", "cited")}
+    least = min(score["cited"] / score["needed"] for score in scores.values())
+    tokens = [score["tokens"] for score in scores.values()]
+    return {**shares, "least cited": round(least, 3), "useless": total["useless"], "most tokens": max(tokens)}
 
 
 def _prompt(kb: KnowledgeBase, case: dict) -> Prompt:
     """The prompt to draft a case: it comes with no attempt."""
     task = Task(name=case["name"], source=case["task"])
     plan = kb.plan(task, case["target"], language=case["language"], synthesizer="external")
-    return kb.draft_prompt(plan, interface_of(task), budget_tokens=BUDGET_TOKENS)
+    return kb.draft_prompt(plan, described(task), budget_tokens=BUDGET_TOKENS)
 
 
-def _score(case: dict, prompt: Prompt) -> dict:
-    text = prompt.text.replace(case["task"].strip(), "")
+def _score(case: dict, prompt: str) -> dict:
+    text = prompt.replace(case["task"].strip(), "")
     blocks = [(_flat(block), bool(CITED.search(block))) for block in BLOCK.split(text)]
     line = _flat(text)
     found = {item["what"]: [p for p in item["patterns"] if re.search(p, line, re.I)] for item in case["needed"]}
@@ -88,7 +91,7 @@ def _score(case: dict, prompt: Prompt) -> dict:
         "missing": [what for what, patterns in found.items() if not patterns],
         "useless": sum(len(re.findall(pattern, line, re.I)) for pattern in case["useless"]),
         "tokens": tokens_of(text),
-        "digest": hashlib.sha256(prompt.text.encode()).hexdigest()[:16],
+        "digest": hashlib.sha256(prompt.encode()).hexdigest()[:16],
     }
 
 

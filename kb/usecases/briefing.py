@@ -41,8 +41,9 @@ IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
-MANUAL_TOKENS, MANUAL_DEPTH = 3500, 3
-"""Size of the passages that teach a language, and the most of them for a phrasing."""
+MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.35
+"""Size of the passages that teach a language, the most of them for a phrasing, and the share of it that one of their
+statements must have."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
@@ -70,28 +71,25 @@ def brief(
     subject = subject_of(home, task, interface, target, language.name, facts)
     reader = _Reader(home, subject, facts)
     taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
-    questions = _questions(home, subject, attempts, stage, taught=taught)
-    if "```" in language.rules:
-        questions = [question for question in questions if not question.code]
-    if language.searched and stage is Stage.DRAFT and not reader.sheets:
-        asks = f"How is a kernel written in {language.name}?"
-        questions.insert(0, Question(asks=asks, search=language.searched, most=len(language.searched)))
+    if stage is Stage.DRAFT or not attempts:
+        written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
+        first = [written] if language.searched and not reader.sheets else []
+        questions = questions_for(subject, home.settings.home, first=first, taught=taught)
+        questions = [question for question in questions if not (question.code and "```" in language.rules)]
+    else:
+        questions = _questions_after(attempts[-1], stage, subject, home)
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
-    answered = tuple(answer for answer in answers if answer.facts or answer.said)
-    asked = [question.asks for question in questions if not (question.sheets or (question.code and reader.has_example))]
+    answered = {answer.asks for answer in answers if answer.facts or answer.said}
+    left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
     return Briefing(
-        answers=answered,
-        open=tuple(asks for asks in asked if asks not in {a.asks for a in answered}) if stage is Stage.DRAFT else (),
+        answers=tuple(answer for answer in answers if answer.asks in answered),
+        open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
         structures=tuple(s for name in subject.operations for s in topics().structures[name]),
     )
 
 
-def _questions(
-    home: Home, subject: Subject, attempts: Sequence[Attempt], stage: Stage, *, taught: bool
-) -> list[Question]:
-    if stage is Stage.DRAFT or not attempts:
-        return questions_for(subject, home.settings.home, taught=taught)
-    last = attempts[-1]
+def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) -> list[Question]:
+    """What the last attempt leaves to ask."""
     match stage:
         case Stage.FIX:
             return _about_names(last.evidence, last.candidate.source)
@@ -153,6 +151,7 @@ class _Reader:
     def __init__(self, home: Home, subject: Subject, facts: Sequence[Fact]) -> None:
         self._home, self._subject, self._facts = home, subject, facts
         self._told: set[str] = set()
+        self._said: list[Statement] = []
         self.has_example = False
         self._siblings = home.targets.sibling_finder(subject.targets[0])
         self._scope = Scope(subject.targets[0], home.targets.scope(subject.targets[0]))
@@ -166,6 +165,12 @@ class _Reader:
             said += self._searched(question)
         return Answer(asks=question.asks, facts=tuple(facts), said=tuple(said))
 
+    def has_told(self, question: Question) -> bool:
+        """Whether what answers another question answers this one too, or nobody is told that it is open."""
+        known, enough = (self.sheets, IN_A_SHEET) if self.sheets else (self._said, TAUGHT)
+        said = (answering(known, phrasing, enough=enough) for phrasing in question.search)
+        return question.sheets or (question.code and self.has_example) or any(said)
+
     def manual(self, questions: Sequence[Question]) -> list[Answer]:
         """Answers by whole passages, for a language that its documents have to teach: the best of each phrasing first.
 
@@ -177,8 +182,11 @@ class _Reader:
         left = MANUAL_TOKENS - sum(said.tokens for said in example)
         for rank in range(MANUAL_DEPTH):
             for place, rankings in enumerate(found):
-                for passages in rankings:
-                    for statement in self._fresh(self._statements_about(passages[rank : rank + 1])):
+                for phrasing, passages in zip(questions[place].search, rankings, strict=True):
+                    about = self._statements_about(passages[rank : rank + 1])
+                    if not answering(about, phrasing, enough=TAUGHT):
+                        continue
+                    for statement in self._fresh(about):
                         if tokens_of(statement.text) <= left:
                             left -= tokens_of(statement.text)
                             told[place].append(self._say(statement))
@@ -286,7 +294,7 @@ class _Reader:
     def _fresh(self, pool: Sequence[Statement]) -> list[Statement]:
         """The statements without what is told already."""
         left = [
-            replace(s, sentences=tuple(one for one in s.sentences if one not in self._told))
+            replace(s, sentences=tuple(dict.fromkeys(one for one in s.sentences if one not in self._told)))
             for s in pool
             if s.code not in self._told
         ]
@@ -294,6 +302,7 @@ class _Reader:
 
     def _say(self, statement: Statement) -> Said:
         self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
+        self._said.append(statement)
         self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
 

@@ -1,7 +1,7 @@
 """The questions of a prompt; questions.toml explains the fields."""
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -45,8 +45,10 @@ class Question(Frozen):
         )
 
 
-def questions_for(subject: Subject, own: Path, *, taught: bool = False) -> list[Question]:
-    """The questions for a prompt, the user's own first.
+def questions_for(
+    subject: Subject, own: Path, *, first: Sequence[Question] = (), taught: bool = False
+) -> list[Question]:
+    """The questions for a prompt: the user's own, then `first`, then those that ship with kb.
 
     Args:
         own: Folder in which a user's file with more questions may lie.
@@ -57,7 +59,7 @@ def questions_for(subject: Subject, own: Path, *, taught: bool = False) -> list[
     """
     fitting = [
         question
-        for question in (*_read(own / FILE), *_shipped())
+        for question in (*_read(own / FILE), *first, *_shipped())
         if question.fits(subject) and taught >= question.taught
     ]
     return fitting[:MOST_QUESTIONS]
