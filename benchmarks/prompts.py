@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import kb as knowledge
 from benchmarks.origin import write_result
@@ -40,8 +41,8 @@ def main() -> None:
     parser.add_argument("--before", type=Path)
     parser.add_argument("--texts", type=Path)
     options = parser.parse_args()
-    scores: dict[str, dict] = {}
-    before: dict[str, dict] = {}
+    scores: dict[str, dict[str, Any]] = {}
+    before: dict[str, dict[str, Any]] = {}
     with knowledge.open() as kb:
         for file in sorted(options.cases.glob("*.json")):
             case = json.loads(file.read_text(encoding="utf-8"))
@@ -59,7 +60,7 @@ def main() -> None:
     write_result(options.out, result | ({"before": {"summary": _summary(before), "cases": before}} if before else {}))
 
 
-def _summary(scores: Mapping[str, dict]) -> dict:
+def _summary(scores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     total = {key: sum(score[key] for score in scores.values()) for key in ("needed", "found", "cited", "useless")}
     shares = {key: round(total[key] / total["needed"], 3) for key in ("found", "cited")}
     least = min(score["cited"] / score["needed"] for score in scores.values())
@@ -67,14 +68,14 @@ def _summary(scores: Mapping[str, dict]) -> dict:
     return {**shares, "least cited": round(least, 3), "useless": total["useless"], "most tokens": max(tokens)}
 
 
-def _prompt(kb: KnowledgeBase, case: dict) -> Prompt:
+def _prompt(kb: KnowledgeBase, case: dict[str, Any]) -> Prompt:
     """The prompt to draft a case: it comes with no attempt."""
     task = Task(name=case["name"], source=case["task"])
     plan = kb.plan(task, case["target"], language=case["language"], synthesizer="external")
     return kb.draft_prompt(plan, described(task), budget_tokens=BUDGET_TOKENS)
 
 
-def _score(case: dict, prompt: str) -> dict:
+def _score(case: dict[str, Any], prompt: str) -> dict[str, Any]:
     text = prompt.replace(case["task"].strip(), "")
     blocks = [(_flat(block), bool(CITED.search(block))) for block in BLOCK.split(text)]
     line = _flat(text)

@@ -41,7 +41,7 @@ IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
 """What it is worth that a statement names the prompt's language, and an operation of its task."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
-MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.35
+MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
 """Size of the passages that teach a language, the most of them for a phrasing, and the share of it that one of their
 statements must have."""
 SHORT = 100

@@ -1,5 +1,7 @@
 """Plans, starts and continues runs. Refuses bad plans before a judge starts."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from kb.errors import FactError, RunError
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
@@ -72,7 +74,7 @@ def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
             hint="`kb optimize` starts it, or plan a run with the synthesizer `external`",
         )
     plan = _checked(home, plan)
-    interface = interface_of(home, plan.task, plan.target)
+    interface = _interface(home, plan)
     run = home.runs.start(plan)
     return run, _loop(home, run, device=device).prompt(interface)
 
@@ -80,7 +82,7 @@ def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
 def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
     """The prompt of a stage, without a run. Arguments and errors as in `KnowledgeBase.stage_prompt`."""
     plan = _checked(home, plan)
-    interface = interface_of(home, plan.task, plan.target)
+    interface = _interface(home, plan)
     same = [run for run in home.runs if _begins_as(run.plan, plan) and run.attempts]
     if same:
         run = same[-1]
@@ -91,6 +93,14 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
             hint="`kb prompt` starts one, and `kb submit` judges its attempts",
         )
     return draft_prompt(home, plan, interface, budget_tokens=home.settings.prompt_tokens, device=device)
+
+
+def _interface(home: Home, plan: Plan) -> Interface:
+    """The interface of a plan's task. While another process describes it, this one reads the facts."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(interface_of, home, plan.task, plan.target)
+        known_facts(home, plan.target)
+        return pending.result()
 
 
 def _begins_as(one: Plan, other: Plan) -> bool:
