@@ -11,6 +11,7 @@ from kb.facts.select import conditions
 from kb.facts.worksheet import line_of
 from kb.types.base import tokens_of
 from kb.types.briefing import Answer, Briefing, Said
+from kb.types.edition import document_precedence
 from kb.types.evidence import Evidence
 from kb.types.fact import Fact
 from kb.types.kernels import Interface, Language, Task
@@ -37,8 +38,10 @@ TRIED = 8
 """Best statements of documents that are tried for a phrasing."""
 LEAST_WORDS = 6
 """A shorter statement of a document is a title or a caption, unless it has a listing."""
-IN_LANGUAGE, IN_OPERATION = 0.1, 0.1
-"""What it is worth that a statement names the prompt's language, and an operation of its task."""
+IN_LANGUAGE, IN_OPERATION, IN_ERRATA = 0.1, 0.1, 0.3
+"""What it is worth that a statement names the prompt's language, names an operation of its task, or corrects others."""
+TECHNIQUES = 2
+"""Most answers in a prompt to improve a kernel."""
 GUIDANCE = "Tuning guidance"
 """Heading of a sheet below which it says how kernels are organised."""
 MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
@@ -79,6 +82,8 @@ def brief(
     else:
         questions = _questions_after(attempts[-1], stage, subject, home)
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
+    if stage is Stage.IMPROVE:
+        answers = [answer for answer in answers if answer.said][:TECHNIQUES]
     answered = {answer.asks for answer in answers if answer.facts or answer.said}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
     return Briefing(
@@ -89,16 +94,12 @@ def brief(
 
 
 def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) -> list[Question]:
-    """What the last attempt leaves to ask."""
-    match stage:
-        case Stage.FIX:
-            return _about_names(last.evidence, last.candidate.source)
-        case Stage.IMPROVE:
-            return [
-                Question(asks=f"What helps against: {rule.name}?", search=rule.search)
-                for rule in diagnosis_of(last.evidence).rules
-            ]
-    return [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
+    """What the last attempt leaves to ask; how kernels are organised also if nothing fits what limits it."""
+    if stage is Stage.FIX:
+        return _about_names(last.evidence, last.candidate.source)
+    guidance = [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
+    rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE else ()
+    return [*(Question(asks=f"What helps against: {rule.name}?", search=rule.search) for rule in rules), *guidance]
 
 
 def _about_names(evidence: Evidence, source: str) -> list[Question]:
@@ -289,7 +290,9 @@ class _Reader:
 
     def _bonus(self, statement: Statement) -> float:
         named = topics().names(statement.text, self._subject)
-        return IN_LANGUAGE * ("language" in named) + IN_OPERATION * ("operation" in named)
+        passage = statement.passage
+        corrects = document_precedence(passage.citation.path, passage.title, passage.trust) > 0
+        return IN_LANGUAGE * ("language" in named) + IN_OPERATION * ("operation" in named) + IN_ERRATA * corrects
 
     def _fresh(self, pool: Sequence[Statement]) -> list[Statement]:
         """The statements without what is told already."""

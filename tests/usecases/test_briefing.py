@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from eval.languages.registry import described_language
+from eval.languages.registry import CPP, described_language
 from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
 from kb.errors import SettingsError, TargetError
 from kb.settings import Settings
+from kb.types.briefing import Briefing
+from kb.types.evidence import Bottleneck, Outcome
 from kb.types.fact import Fact, FactAnswer
 from kb.types.kernels import Interface, Task, TensorSpec
 from kb.types.passages import Citation
-from kb.types.protocols import Request, Stage
+from kb.types.protocols import Attempt, Request, Stage
 from kb.types.records import Trust
 from kb.types.terms import Terms
 from kb.usecases.briefing import brief, matters, subject_of
@@ -25,6 +27,7 @@ from kb.usecases.judging import written_in
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.briefing.topics import Subject, language_named, operations_in
 from synth.prompts.prompt import build_prompt
+from tests.synth.samples import attempt
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -174,6 +177,31 @@ def test_equal_requests_give_equal_bytes_in_any_process(sheets: KnowledgeBase) -
         environment = os.environ | {"PYTHONHASHSEED": seed}
         run = subprocess.run([sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, check=True)
         assert run.stdout.decode() == expected
+
+
+def told_after(kb: KnowledgeBase, tried: Attempt, stage: Stage, target: str, language: str) -> Briefing:
+    task = load_task(SOFTMAX)
+    written = described_language(language) if language == "zc" else written_in(kb, target, language)
+    return brief(kb, task, interface_of(task), written, target, known_facts(kb, target), (tried,), stage)
+
+
+def test_after_a_refusal_a_prompt_holds_what_the_documents_say_of_the_names_in_it_alone(kb: KnowledgeBase) -> None:
+    refused = attempt(CPP, Outcome.UNSUPPORTED, detail="error: 'zc_exp2' needs a vector")
+    told = told_after(kb, refused, Stage.FIX, "zchip", "zc")
+
+    assert [answer.asks for answer in told.answers] == ["What do the documents say of `zc_exp2`?"]
+    assert "2^x of a vector" in told.answers[0].said[0].text
+    assert told.open == ()
+
+
+def test_after_a_pass_a_prompt_holds_two_techniques_against_what_limits_the_kernel(sheets: KnowledgeBase) -> None:
+    slow = attempt(CPP, speedup=0.9)
+    limit = Bottleneck(kind="memory", memory=0.5, compute=0.0, citations=())
+    slow = slow.model_copy(update={"evidence": slow.evidence.model_copy(update={"bottleneck": limit})})
+    told = told_after(sheets, slow, Stage.IMPROVE, "h100", "triton")
+
+    assert 0 < len(told.answers) <= 2
+    assert told.answers[0].asks == "What helps against: memory latency?"
 
 
 REVIEWED = [
