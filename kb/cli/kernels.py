@@ -8,7 +8,7 @@ import typer
 from kb.cli.output import Json, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
-    from kb.views.prompts import PromptView
+    from kb.views.prompts import ExplainedPrompt
 
 TaskFile = Annotated[
     Path,
@@ -131,7 +131,7 @@ def prompt(
         notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
 
 
-def _show_items(asked: "PromptView") -> None:
+def _show_items(asked: "ExplainedPrompt") -> None:
     from kb.cli.table import show_table
 
     show(f"{asked.stage}: {asked.tokens:,} tokens")

@@ -6,6 +6,7 @@ from math import prod
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from kb.types.base import Frozen
 
@@ -72,8 +73,9 @@ class Interface(Frozen):
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
     working_bytes: int = 0
     """Most memory that one call of `Model` has at once besides inputs and state; outputs are part of it."""
-    allowed: tuple[AllowedError, ...] = ()
-    """The error allowed for each floating-point output at small sizes; empty where it was not measured."""
+    allowed: SkipJsonSchema[tuple[AllowedError, ...]] = ()
+    """The error allowed for each floating-point output at small sizes; empty where it was not measured. No agent states
+    it."""
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -29,19 +29,24 @@ class PromptView(Response):
     """`draft`, `fix`, `improve` or `rethink`."""
     text: str
     tokens: int
-    items: tuple[ItemView, ...]
-    """What it says beside task and contract; left out where an agent pays for each token."""
     left_out: tuple[str, ...]
     """What did not fit into it."""
 
 
-def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> PromptView:
+class ExplainedPrompt(PromptView):
+    """A prompt with what it says, for a person: an agent would pay for each token."""
+
+    items: tuple[ItemView, ...]
+    """What it says beside task and contract."""
+
+
+def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> ExplainedPrompt:
     """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
     run, prompt = kb.prompt(plan, device=device)
-    return prompt_view(prompt, run=run.id)
+    return _explained(prompt, run=run.id)
 
 
-def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> PromptView:
+def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> ExplainedPrompt:
     """The prompt of a stage, without a run. Errors as in `KnowledgeBase.stage_prompt`, and:
 
     Raises:
@@ -49,7 +54,7 @@ def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | No
     """
     if stage not in list(Stage):
         raise RunError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(Stage)}")
-    return prompt_view(kb.stage_prompt(plan, Stage(stage), device=device))
+    return _explained(kb.stage_prompt(plan, Stage(stage), device=device))
 
 
 def draft_prompt(
@@ -70,7 +75,7 @@ def draft_prompt(
     budget = min(kb.settings.prompt_tokens, max_tokens)
     while True:
         prompt = kb.draft_prompt(plan, interface, budget_tokens=budget)
-        view = prompt_view(prompt).model_copy(update={"items": ()})
+        view = prompt_view(prompt)
         if (excess := json_tokens(view) - max_tokens) <= 0:
             return view
         budget = max(1, budget - excess)
@@ -78,5 +83,9 @@ def draft_prompt(
 
 def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
     left_out = prompt.left_out[:NAMES_SHOWN]
+    return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))
+
+
+def _explained(prompt: "Prompt", *, run: str = "") -> ExplainedPrompt:
     items = tuple(ItemView(**dict(item)) for item in prompt.items)
-    return view_of(PromptView, prompt, run=run, items=items, left_out=left_out, truncated=bool(left_out))
+    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=items)
