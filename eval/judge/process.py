@@ -34,6 +34,12 @@ def _described(task: Task) -> Interface:
     return described(task)
 
 
+def _with_errors(interface: Interface, task: Task) -> Interface:
+    from eval.oracle.allowed import allowed_errors
+
+    return interface.model_copy(update={"allowed": allowed_errors(task)})
+
+
 def main() -> None:
     """Answer the driver until it closes the channel."""
     if sys.platform == "linux":
@@ -60,7 +66,7 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
                 else:
                     judge = _judge_of(assignment)
                     at_end.callback(judge.device.close)
-                    interface = judge.interface
+                    interface = _with_errors(judge.interface, assignment.task)
                 reply: Message = {"interface": interface.model_dump(mode="json")}
             else:
                 reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
