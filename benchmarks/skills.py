@@ -27,8 +27,10 @@ from kb.runs.loop import Loop, ignore
 from kb.settings import cache_dir
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import named
+from kb.types.briefing import Briefing
 from kb.types.kernels import Task
 from kb.types.skill import Skill
+from kb.types.terms import Terms
 from kb.usecases.judging import interface_of, written_in
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.search.tune import TuneSynthesizer
@@ -105,7 +107,7 @@ class Arms:
             run = Runs(Path(folder)).start(plan)
             Loop(
                 run=run, language=language, skillbook=book, scope=targets.scope(self._target), siblings=frozenset(),
-                brief=lambda interface, diagnosis: ([], []), on_attempt=ignore,
+                brief=lambda interface, attempts, stage, skills: (Briefing(), Terms()), on_attempt=ignore,
                 prompt_tokens=self._kb.settings.prompt_tokens,
             ).optimize(TuneSynthesizer(), grid)  # fmt: skip
             speedups = tuple(grid.speedup(attempt.candidate) for attempt in run.attempts)

@@ -22,6 +22,11 @@ IMPLAUSIBLE = 1.5
 """Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""
 
 
+REUSED = 16
+"""Operations per byte from which on matrix products count as limited by arithmetic where no rate is known."""
+SMALL_BYTES = 1 << 20
+"""A task that moves less fits into the caches nearest to the cores; starting it, or waiting for one result after the
+other, takes longer than moving its data."""
 BOUND = 0.5
 """Share of a rate, or of the time, from which on it limits a candidate."""
 
@@ -103,6 +108,27 @@ def bottleneck(seconds: float, interface: Interface, facts: Sequence[Fact]) -> B
     return Bottleneck(
         kind=kind, memory=memory, compute=compute, citations=tuple(c.fact.citation.id for c in ceilings.values())
     )
+
+
+def limit_of(
+    interface: Interface, facts: Sequence[Fact], *, launched: bool
+) -> Literal["memory", "compute", "latency", "launch"]:
+    """What limits the fastest kernel for a task.
+
+    Args:
+        facts: Facts that hold for the target; without its rates, matrix products with much reuse count as `compute`.
+        launched: Whether each kernel is launched by a host, which takes longer than a small task.
+    """
+    moved = least_bytes(interface)
+    try:
+        is_compute = task_roofline(interface, facts).ceilings[0].what == "arithmetic"
+    except FactError:
+        is_compute = interface.matrix_operations > REUSED * moved
+    if is_compute:
+        return "compute"
+    if moved > SMALL_BYTES:
+        return "memory"
+    return "launch" if launched else "latency"
 
 
 def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> Fact:

@@ -32,8 +32,8 @@ class Settings(BaseSettings):
     """Most vectors that a search compares one by one; a larger home uses a Chroma index for searches of all targets."""
     budget_tokens: int = Field(default=4000, gt=0)
     """Default size of a packed context, in tokens."""
-    prompt_tokens: int = Field(default=16000, gt=0)
-    """Most tokens of a prompt for a kernel."""
+    prompt_tokens: int = Field(default=6000, gt=0)
+    """Most tokens of a prompt for a kernel, beside the task's source and the kernels that it shows."""
     author: str = ""
     """Who writes kernels and proposes facts, as for `kb optimize --author`; empty: chosen from the environment."""
     local_authors: str = ""

@@ -32,7 +32,7 @@ LEAST = 0.3
 FACT = ("quantity", "value", "unit", "condition")
 """Header of kb's fact tables, without the source, which stands behind the citation."""
 
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     r".+?(?:[.!?](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\b(?:ex|vs|cf|Eq|No)\.)(?<!\b(?:etc|Fig|Sec|Tab|Ref)\.)(?<!\bapprox\.)"
     r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
 )
@@ -51,7 +51,7 @@ class Part:
     block: int
     """Number of its paragraph, table or listing."""
     header: tuple[str, ...] = ()
-    """Header of a row's table."""
+    """Header of a row's table; of a line of code, the language of its listing."""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Part:
 def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResult:
     """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
-    parts = [_parts(hit.passage) for hit in result.hits]
+    parts = [parts_of(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
     hits = []
@@ -72,7 +72,7 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
         worth = [sum(weights[term] for term in words) for words in found[rank]]
         stating = {row.shown for row in hit.rows} if hit.why.states else set()
         for i, part in enumerate(parts[rank]):
-            worth[i] += 1 + max(worth) if part.kind == "row" and _with_headers(part) in stating else 0
+            worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
         chosen = _chosen(parts[rank], worth, room) if near or short else []
         hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
     return result.with_hits(hits)
@@ -84,27 +84,29 @@ def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> di
     return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
 
 
-def _parts(passage: Passage) -> list[Part]:
+def parts_of(passage: Passage) -> list[Part]:
+    """The parts of a passage in order. A list item, a paragraph, a table and a listing are a block each."""
     text = without_notices(passage.body) or passage.body
     code = begins_inside(passage.text, passage.kind)
     parts: list[Part] = []
     paragraph: list[str] = []
     header: tuple[str, ...] = ()
+    language: tuple[str, ...] = ("",)
     block = 0
 
     def end_paragraph() -> None:
         if paragraph:
             joined = " ".join([paragraph[0].rstrip(), *(line.strip() for line in paragraph[1:])])
-            parts.extend(Part("sentence", sentence.rstrip(), block) for sentence in _SENTENCE.findall(joined))
+            parts.extend(Part("sentence", sentence.rstrip(), block) for sentence in SENTENCE.findall(joined))
             paragraph.clear()
 
     lines = text.split("\n")
     for line, following in pairwise([*lines, ""]):
         if line.startswith("```"):
             end_paragraph()
-            code, block = not code, block + 1
+            code, block, language = not code, block + 1, (line.strip("` "),)
         elif code:
-            parts.append(Part("line", line, block))
+            parts.append(Part("line", line, block, language))
         elif line.startswith("|"):
             end_paragraph()
             if _RULE.fullmatch(following):
@@ -171,12 +173,13 @@ def _labelled(row: Part, hit: Hit) -> str:
         quantity, value, unit, condition = cells[: len(FACT)]
         stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
         return ", ".join(filter(None, (stated, condition)))
-    shown = _with_headers(row)
+    shown = with_headers(row)
     ids = [found.citation.id for found in hit.rows if found.shown == shown]
     return f"{shown} (row {ids[0]})" if ids else shown
 
 
-def _with_headers(row: Part) -> str:
+def with_headers(row: Part) -> str:
+    """The cells of a row, each with its header."""
     return "; ".join(
         f"{name} = {cell}" if name else cell for name, cell in zip(row.header, row.cells, strict=False) if cell
     )

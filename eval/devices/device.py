@@ -98,6 +98,8 @@ class Device(ABC):
 
     runs = True
     """Whether it runs candidates; some only build them."""
+    is_timing: ClassVar[bool] = False
+    """Whether it times them."""
     tensors: ClassVar[str] = "cpu"
     """Where torch keeps the tensors of references and candidates."""
 
@@ -161,6 +163,8 @@ class Device(ABC):
 
 class TimingDevice(Device):
     """A device of this machine, on which candidates run natively and are timed against the fastest baseline."""
+
+    is_timing = True
 
     @cached_property
     def baselines(self) -> Baselines:

@@ -39,6 +39,8 @@ class Assignment(Frozen):
     call_s: float
     toolchain: ToolchainLanguage | None
     counterexamples: Path
+    describe: bool = False
+    """Whether only the interface is asked for, with the errors allowed: then nothing is judged."""
 
 
 class LocalJudge:
@@ -48,6 +50,7 @@ class LocalJudge:
         isa: The target as compilers name it.
         facts: Facts about the target, with its limits.
         toolchain: What judges instead of a device of this machine.
+        describe: Whether only `interface` is asked for, with the errors allowed: then it judges nothing.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
         environment: Variables for the judge's process beside those of this one.
 
@@ -71,6 +74,7 @@ class LocalJudge:
         call_s: float = CALL_S,
         toolchain: ToolchainLanguage | None = None,
         environment: Mapping[str, str] | None = None,
+        describe: bool = False,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
@@ -89,6 +93,7 @@ class LocalJudge:
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
             counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
+            describe=describe,
         )  # fmt: skip
         try:
             self.interface = Interface.model_validate(self._ask(assignment)["interface"])

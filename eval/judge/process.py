@@ -14,7 +14,7 @@ from eval.judge.driver import Assignment
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
-from kb.types.kernels import Candidate
+from kb.types.kernels import Candidate, Interface, Task
 
 if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge
@@ -25,7 +25,19 @@ def _judge_of(assignment: Assignment) -> "TaskJudge":
         device_for(assignment.isa, assignment.target).prepare()
     from eval.judge.task_judge import TaskJudge  # loads torch, as what `prepare` has started does beside it
 
-    return TaskJudge(**dict(assignment))
+    return TaskJudge(**{name: value for name, value in assignment if name != "describe"})
+
+
+def _described(task: Task) -> Interface:
+    from eval.oracle.allowed import described
+
+    return described(task)
+
+
+def _with_errors(interface: Interface, task: Task) -> Interface:
+    from eval.oracle.allowed import allowed_errors
+
+    return interface.model_copy(update={"allowed": allowed_errors(task)})
 
 
 def main() -> None:
@@ -48,9 +60,14 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
             return
         try:
             if judge is None:
-                judge = _judge_of(Assignment.model_validate(question))
-                at_end.callback(judge.close)
-                reply: Message = {"interface": judge.interface.model_dump(mode="json")}
+                assignment = Assignment.model_validate(question)
+                if assignment.describe:
+                    interface = _described(assignment.task)
+                else:
+                    judge = _judge_of(assignment)
+                    at_end.callback(judge.close)
+                    interface = _with_errors(judge.interface, assignment.task)
+                reply: Message = {"interface": interface.model_dump(mode="json")}
             else:
                 reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
         except KbError as error:

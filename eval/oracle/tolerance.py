@@ -102,7 +102,7 @@ class Tolerance:
 
     def _far(self, output: torch.Tensor, native: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         """Half the errors of elements that differ by more than roundings of their values, and the error allowed."""
-        roundings = 2 * _roundings(self.dtype) * torch.finfo(self.dtype).eps
+        roundings = 2 * roundings_of(self.dtype) * torch.finfo(self.dtype).eps
         for start, (found, other) in blocks(output.device.type, output, native):
             excess = (found - other).abs_().sub_(other.abs(), alpha=roundings)
             far = ~(excess <= 0)  # also infinities
@@ -256,7 +256,7 @@ def tolerance_of(
         special = ~(value.isfinite() & other.isfinite())
         scale = _scale(value, special, change)
         allowed = alike[_exponents(scale)].mul_(slack).add_(_least(dtype))
-        allowed.add_(scale, alpha=_roundings(dtype) * torch.finfo(dtype).eps)
+        allowed.add_(scale, alpha=roundings_of(dtype) * torch.finfo(dtype).eps)
         total += float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) ** 2
         free = special & ~(value.isinf() & (value == other))
         write_block(changes, start, allowed.masked_fill_(free, math.inf) if undefined else allowed)
@@ -348,5 +348,11 @@ def _is_fine(dtype: torch.dtype) -> bool:
     return torch.finfo(dtype).eps < EXACT_EPSILON
 
 
-def _roundings(dtype: torch.dtype) -> float:
+def roundings_of(dtype: torch.dtype) -> float:
+    """Roundings of a type that are allowed."""
     return FINE_ROUNDINGS if _is_fine(dtype) else COARSE_ROUNDINGS
+
+
+def slack_of(dtype: torch.dtype) -> float:
+    """The multiple of the reference's own error that is allowed beside them."""
+    return FINE_SLACK if _is_fine(dtype) else COARSE_SLACK

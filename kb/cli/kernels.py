@@ -1,12 +1,15 @@
 """The commands `kb verify | roofline | prompt | submit | optimize`."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, notify, open_kb, show, show_result
+
+if TYPE_CHECKING:
+    from kb.views.prompts import ExplainedPrompt
 
 TaskFile = Annotated[
     Path,
@@ -62,7 +65,7 @@ def verify(
     from eval.languages.registry import load_candidate
     from eval.oracle.task import load_task
     from kb.cli.verdicts import show_verdict
-    from kb.usecases.prompt_context import stated_of
+    from kb.usecases.briefing import defined
     from kb.views.verdicts import verdict
 
     loaded = load_task(task, precision)
@@ -72,8 +75,8 @@ def verify(
         show_result(verdict(evidence), show_verdict, as_json=as_json)
         if evidence.passed:
             return
-        for passage in stated_of(kb, evidence, handed_in.source):
-            notify(f"the documents on it: {passage.citation.place} [kb cite {passage.citation.id}]")
+        for said in defined(kb, evidence, handed_in.source):
+            notify(f"the documents on it: {said.citation.place} [kb cite {said.citation.id}]")
     raise typer.Exit(1)
 
 
@@ -102,6 +105,19 @@ def prompt(
     target: For,
     language: In = None,
     precision: Precision = "default",
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="CHIP", help="The chip that will judge the kernels (default: what this machine has)."),
+    ] = None,
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STAGE", help="Start no run; print the prompt to draft, fix, improve or rethink for the last run."
+        ),
+    ] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Print each item of the prompt, its tokens, and the question that it answers.")
+    ] = False,
     evaluations: Evaluations = 8,
     as_json: Json = False,
 ) -> None:
@@ -113,16 +129,24 @@ def prompt(
     Example: kb prompt examples/softmax.py --target mi300x
     """
     from eval.oracle.task import load_task
-    from kb.views.prompts import first_prompt
+    from kb.views.prompts import first_prompt, stage_prompt
 
     loaded = load_task(task, precision)
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=language, synthesizer="external", evaluations=evaluations)
-        asked = first_prompt(kb, plan)
-    show_result(asked, lambda prompt: show(prompt.text), as_json=as_json)
+        asked = stage_prompt(kb, plan, stage, device) if stage else first_prompt(kb, plan, device)
+    show_result(asked, _show_items if why else lambda prompt: show(prompt.text), as_json=as_json)
     for item in asked.left_out:
         notify(f"left out: {item}")
-    notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
+    if asked.run:
+        notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
+
+
+def _show_items(asked: "ExplainedPrompt") -> None:
+    from kb.cli.table import show_table
+
+    show(f"{asked.stage}: {asked.tokens:,} tokens")
+    show_table(("tokens", "item", "question"), [(f"{i.tokens:,}", i.what, i.why) for i in asked.items], wrap={2})
 
 
 def submit(

@@ -36,6 +36,8 @@ def show_verdict(verdict: Verdict) -> None:
         show("  it printed:")
         for line in evidence.log.splitlines()[-10:]:
             show(f"    {line}")
+    for sentence in verdict.advice:
+        show_wrapped(sentence, "  ")
     versions = "; ".join(f"{name} {value}" for name, value in evidence.environment.items())
     show_wrapped(f"sandbox level {evidence.sandbox_level}; {versions}", "  ")
 

@@ -11,15 +11,17 @@ from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
 from kb.skillbook.win import skill_of_win
+from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
-from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.passages import Passage
-from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Synthesizer
+from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer
 from kb.types.skill import Skill, SkillStanding
+from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
-from synth.briefing.follow_up import search_phrases
-from synth.prompts.prompt import Prompt, build_prompt
+from synth.briefing.follow_up import refused_names
+from synth.prompts.attempts import stage_of
+from synth.prompts.diagnosis import diagnosis_of
+from synth.prompts.prompt import SKILLS, Prompt, build_prompt
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
@@ -29,8 +31,9 @@ OnAttempt = Callable[[int, Attempt], None]
 OnStart = Callable[[Run], OnAttempt]
 """Called with a run when it starts or resumes."""
 
-Brief = Callable[[Interface, Sequence[str]], tuple[list[Fact], list[Passage]]]
-"""Takes the task's tensors and phrasings for what the last candidate lacked; returns facts and passages, best first."""
+Brief = Callable[[Interface, tuple[Attempt, ...], Stage, tuple[RecalledSkill, ...]], tuple[Briefing, Terms]]
+"""Takes the task's tensors, the attempts, what the next one is for, and the skills; returns what the prompt says of the
+hardware and of the judge."""
 
 
 def ignore(step: int, attempt: Attempt) -> None:
@@ -123,7 +126,7 @@ class Loop:
                         f"this candidate was already judged, as number {step}: {attempt.evidence.outcome}",
                         hint="change it and submit it again",
                     )
-            shown = tuple(recalled.skill.name for recalled in self._skills(judge.interface))
+            shown = tuple(recalled.skill.name for recalled in self._skills(judge.interface)[:SKILLS])
             evidence = self._judge(Proposal(candidate=candidate, note=note, skills_used=shown), judge)
             self._write_back(judge.interface)
             if self.run.step > self.run.plan.evaluations:
@@ -165,18 +168,24 @@ class Loop:
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
         return [self._propose(proposal)]
 
-    def request(self, interface: Interface) -> Request:
-        """The synthesizer's request for the next candidate."""
-        plan, attempts = self.run.plan, self.run.attempts
-        facts, passages = self.brief(interface, self._diagnosis)
+    def request(self, interface: Interface, stage: Stage | None = None) -> Request:
+        """The synthesizer's request for the next candidate.
+
+        Args:
+            stage: What it is for (default: it follows from the attempts).
+        """
+        plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
+        stage = stage or stage_of(attempts)
+        briefing, terms = self.brief(interface, attempts, stage, skills)
         return Request(
             task=plan.task,
             interface=interface,
             target=plan.target,
             language=self.language,
-            facts=tuple(facts),
-            passages=tuple(passages),
-            skills=self._skills(interface),
+            terms=terms,
+            stage=stage,
+            briefing=briefing,
+            skills=skills,
             attempts=attempts,
             budget_tokens=self.prompt_tokens,
             seed=plan.seed,
@@ -185,8 +194,11 @@ class Loop:
     @property
     def _diagnosis(self) -> tuple[str, ...]:
         """Phrasings for what the last candidate lacked."""
-        attempts = self.run.attempts
-        return search_phrases(attempts[-1].evidence, attempts[-1].candidate.source) if attempts else ()
+        if not self.run.attempts:
+            return ()
+        last = self.run.attempts[-1]
+        searched = (phrase for rule in diagnosis_of(last.evidence).rules for phrase in rule.search)
+        return (*refused_names(last.evidence, last.candidate.source), *searched)
 
     def _skills(self, interface: Interface) -> tuple[RecalledSkill, ...]:
         need = need_of(self.run.plan, interface, self.scope, self.siblings, self._diagnosis)

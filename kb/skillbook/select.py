@@ -137,7 +137,7 @@ def select(
     if not need.operations and query_words(need.words):
         refused |= {fit.place: "it has none of the words" for fit in fits if fit.place not in words}
     offered = [
-        _recalled(fit, _reasons(fit, need, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0)))
+        _recalled(fit, need, _reasons(fit, need, words.get(fit.place, 0.0), diagnosis.get(fit.place, 0.0)))
         for fit in fits
         if fit.place not in refused
     ]
@@ -234,10 +234,12 @@ def _apart(sizes: Mapping[str, int], others: Mapping[str, int]) -> float:
     return sum(abs(log2(max(1, sizes.get(name, 1)) / max(1, others[name]))) for name in ("rows", "cols"))
 
 
-def _recalled(fit: _Fit, reasons: tuple[Reason, ...]) -> RecalledSkill:
+def _recalled(fit: _Fit, need: Need, reasons: tuple[Reason, ...]) -> RecalledSkill:
     """A skill as it is offered; nothing that was measured on a sibling holds here, so its kernel is left out."""
     if fit.near is not Near.SIBLING:
-        return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons)
+        alone = need.operations is not None and len(need.operations.called) == 1
+        whole = fit.closeness is Closeness.NAMED or (fit.closeness is Closeness.PART and alone)
+        return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons, whole=whole)
     prose = fit.skill.model_copy(update={"candidate": None, "suffix": ""})
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)
 

@@ -8,6 +8,7 @@ from math import prod
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from kb.types.base import Frozen
 
@@ -65,6 +66,24 @@ class TensorSpec(Frozen):
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{strides}"
 
 
+class AllowedError(Frozen):
+    """The error that the judge allows an output of a task, measured in one case."""
+
+    output: str
+    roundings: float
+    """Roundings of the output's type that an element may be off, at its scale: its value and its sensitivity."""
+    rounding: float
+    """One rounding, relative to the scale."""
+    slack: float
+    """Added to it: so many times the largest error that the reference itself makes in its own precision."""
+    median: float
+    """The relative error allowed for the median element."""
+    least: float
+    """That for the strictest one."""
+    biased: bool
+    """Whether the errors of all elements together may not have one direction."""
+
+
 class Interface(Frozen):
     """Inputs, state and outputs of a task's `Model`, at the sizes in the task's file."""
 
@@ -79,6 +98,9 @@ class Interface(Frozen):
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
     working_bytes: int = 0
     """Most memory that one call of `Model` has at once besides inputs and state; outputs are part of it."""
+    allowed: SkipJsonSchema[tuple[AllowedError, ...]] = ()
+    """The error allowed for each floating-point output at small sizes; empty where it was not measured. No agent states
+    it."""
 
     @property
     def sizes(self) -> dict[str, int]:

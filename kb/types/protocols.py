@@ -1,15 +1,29 @@
 """Protocols between the packages, so that they need not import each other."""
 
+from enum import StrEnum
 from typing import Protocol
 
 from pydantic import Field
 
 from kb.types.base import Frozen
+from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
-from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.passages import Passage
 from kb.types.skill import Skill, SkillStanding
+from kb.types.terms import Terms
+
+
+class Stage(StrEnum):
+    """What the next candidate is for."""
+
+    DRAFT = "draft"
+    """There is none yet."""
+    FIX = "fix"
+    """The last one was refused."""
+    IMPROVE = "improve"
+    """The last one passed."""
+    RETHINK = "rethink"
+    """The last ones were right, and none was faster than one before."""
 
 
 class Attempt(Frozen):
@@ -41,6 +55,8 @@ class RecalledSkill(Frozen):
     standing: SkillStanding
     reasons: tuple[Reason, ...] = ()
     """Why it has its rank."""
+    whole: bool = False
+    """Whether it is for the operation that the task is named after, or the only one that it calls."""
 
     @property
     def score(self) -> float:
@@ -55,15 +71,16 @@ class Request(Frozen):
     interface: Interface
     target: str
     language: Language
-    facts: tuple[Fact, ...] = ()
-    passages: tuple[Passage, ...] = ()
-    """Best first."""
+    terms: Terms = Terms()
+    stage: Stage | None = None
+    """What the prompt is for (default: it follows from the attempts)."""
+    briefing: Briefing = Briefing()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""
-    budget_tokens: int = Field(default=16000, gt=0)
-    """Maximum length of the prompt."""
+    budget_tokens: int = Field(default=6000, gt=0)
+    """Maximum length of the prompt, beside the task's source and the kernels that it shows."""
     seed: int = 0
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kb.runs.loop import OnAttempt, OnStart
     from kb.types.evidence import Evidence
     from kb.types.kernels import Candidate, Interface, Task
+    from kb.types.protocols import Stage
     from kb.usecases.running import Submission
     from synth.authors.spending import Budget
     from synth.prompts.prompt import Prompt
@@ -78,24 +79,47 @@ class AboutKernels(Home):
             evaluations=evaluations, seed=seed, control=control,
         )  # fmt: skip
 
-    def prompt(self, plan: Plan) -> tuple[Run, Prompt]:
-        """Start a run that `submit` drives, and return its first prompt. Errors as in `optimize`."""
+    def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:
+        """Start a run that `submit` drives, and return its first prompt.
+
+        Args:
+            device: The chip on which the candidates will be judged, if not as on this machine.
+
+        Raises: As `optimize`.
+            TargetError: `device` is unknown, or kernels for the target do not run there.
+            SettingsError: the home's questions.toml is not right.
+        """
         from kb.usecases.running import prompt
 
-        return prompt(self, plan)
+        return prompt(self, plan, device=device)
 
-    def draft_prompt(self, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+    def stage_prompt(self, plan: Plan, stage: Stage, *, device: str | None = None) -> Prompt:
+        """The prompt of a stage for the attempts of the newest run with the plan's task, target and language.
+
+        No run is started. Arguments as in `prompt`.
+
+        Raises: As `prompt`.
+            RunError: no such run has attempts, and the stage needs some.
+        """
+        from kb.usecases.running import stage_prompt
+
+        return stage_prompt(self, plan, stage, device=device)
+
+    def draft_prompt(
+        self, plan: Plan, interface: Interface, *, budget_tokens: int, device: str | None = None
+    ) -> Prompt:
         """The first prompt of such a run, which is not started: the caller states the task's interface, no code runs.
 
         Args:
-            budget_tokens: Most tokens of the prompt.
+            budget_tokens: Most tokens of the prompt, beside the task's source and the kernels that it shows.
+            device: As in `prompt`.
 
         Raises: As `optimize`.
             SynthesisError: task, contract and answer format alone exceed the budget.
         """
         from kb.usecases.running import draft_prompt
 
-        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens)
+        return draft_prompt(self, plan, interface, budget_tokens=budget_tokens, device=device)
 
     def submit(
         self, run: Run, answer: Candidate | str, *, note: str = "", on_attempt: OnAttempt | None = None

@@ -11,12 +11,13 @@ from kb.types.kernels import Interface, Language, Task
 from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
+from synth.briefing.topics import language_named
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:
-    """The tensors of a task. Its reference runs on this machine's CPU: they are the same on every device."""
+    """The tensors of a task, the same on every device, and the errors allowed. Its reference runs on the CPU."""
     name, here = home.targets.get(target).name, Isa(CPU, platform.machine())
-    with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir()) as judge:
+    with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir(), describe=True) as judge:
         return judge.interface
 
 
@@ -47,9 +48,10 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
         if name is None:
             hint = "name the language that its documents describe: --language c"
             raise CandidateError(f"kb knows no compiler for {target}", hint=hint) from error
-        return described_language(name)
+        return described_language(language_named(name))
     if name is None:
         return next(iter(fitting.values()))
+    name = language_named(name)
     if name not in fitting:
         raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
     return fitting[name]

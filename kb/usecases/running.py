@@ -1,20 +1,25 @@
 """Plans, starts and continues runs. Refuses bad plans before a judge starts."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from kb.errors import FactError, RunError
 from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.runs.loop import Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
+from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
+from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.protocols import Request, Synthesizer
+from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
+from kb.usecases.briefing import brief
+from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, written_in
-from kb.usecases.prompt_context import prompt_context
 from kb.usecases.sheets import with_sheets
+from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
 from synth.authors.spending import Budget
 from synth.authors.synthesizer import AuthorSynthesizer
@@ -68,34 +73,65 @@ def plan_of(
     )
 
 
-def prompt(home: Home, plan: Plan) -> tuple[Run, Prompt]:
-    """Start a run that `submit` drives, and return its first prompt."""
+def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
+    """Start a run that `submit` drives, and return its first prompt. Arguments as in `KnowledgeBase.prompt`."""
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         raise RunError(
             f"a run that is driven by {plan.synthesizer} has no prompts to answer",
             hint="`kb optimize` starts it, or plan a run with the synthesizer `external`",
         )
     plan = _checked(home, plan)
-    interface = interface_of(home, plan.task, plan.target)
+    interface = _interface(home, plan)
     run = home.runs.start(plan)
-    return run, loop_of(_open_to(home, plan), run).prompt(interface)
+    return run, loop_of(_open_to(home, plan), run, device=device).prompt(interface)
 
 
-def draft_prompt(home: Home, plan: Plan, interface: Interface, *, budget_tokens: int) -> Prompt:
+def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
+    """The prompt of a stage, without a run. Arguments and errors as in `KnowledgeBase.stage_prompt`."""
+    plan = _checked(home, plan)
+    interface = _interface(home, plan)
+    same = [run for run in home.runs if _begins_as(run.plan, plan) and run.attempts]
+    if same:
+        run = same[-1]
+        return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, stage))
+    if stage is not Stage.DRAFT:
+        raise RunError(
+            f"no run of {plan.task.name} for {plan.target} in {plan.language} has an attempt to {stage}",
+            hint="`kb prompt` starts one, and `kb submit` judges its attempts",
+        )
+    return draft_prompt(home, plan, interface, budget_tokens=home.settings.prompt_tokens, device=device)
+
+
+def _interface(home: Home, plan: Plan) -> Interface:
+    """The interface of a plan's task. While another process describes it, this one reads the facts."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(interface_of, home, plan.task, plan.target)
+        known_facts(home, plan.target)
+        return pending.result()
+
+
+def _begins_as(one: Plan, other: Plan) -> bool:
+    return (one.task.digest, one.target, one.language) == (other.task.digest, other.target, other.language)
+
+
+def draft_prompt(
+    home: Home, plan: Plan, interface: Interface, *, budget_tokens: int, device: str | None = None
+) -> Prompt:
     """The first prompt of a run that is not started. Arguments and errors as in `KnowledgeBase.draft_prompt`."""
     plan = _checked(home, plan)
     language = written_in(home, plan.target, plan.language)
     seen = _open_to(home, plan)
-    facts, passages = prompt_context(seen, plan.task, interface, language, plan.target, ())
+    skills = fitting_skills(home.skills, plan, need_of(plan, interface, *_reach(home, plan.target)))
+    briefing, terms = _brief(seen, plan, language, device)(interface, (), Stage.DRAFT, skills)
     return build_prompt(
         Request(
             task=plan.task,
             interface=interface,
             target=plan.target,
             language=language,
-            facts=tuple(facts),
-            passages=tuple(passages),
-            skills=fitting_skills(home.skills, plan, need_of(plan, interface, *_reach(home, plan.target))),
+            terms=terms,
+            briefing=briefing,
+            skills=skills,
             budget_tokens=budget_tokens,
         )
     )
@@ -143,7 +179,14 @@ def _open_to(home: Home, plan: Plan) -> Home:
     return open_to(home, [*map(AuthorSpec.parse, plan.authors)] or [AuthorSpec(1, plan.synthesizer, "")])
 
 
-def loop_of(home: Home, run: Run, on_attempt: OnAttempt | None = None, *, language: Language | None = None) -> Loop:
+def loop_of(
+    home: Home,
+    run: Run,
+    on_attempt: OnAttempt | None = None,
+    *,
+    language: Language | None = None,
+    device: str | None = None,
+) -> Loop:
     """What drives a run. Its language is looked up among those that are judged here, if it is not given."""
     target, written = run.plan.target, language or written_in(home, run.plan.target, run.plan.language)
     scope, siblings = _reach(home, target)
@@ -153,10 +196,25 @@ def loop_of(home: Home, run: Run, on_attempt: OnAttempt | None = None, *, langua
         skillbook=home.skills,
         scope=scope,
         siblings=siblings,
-        brief=lambda interface, diagnosis: prompt_context(home, run.plan.task, interface, written, target, diagnosis),
+        brief=_brief(home, run.plan, written, device),
         on_attempt=on_attempt or ignore,
         prompt_tokens=home.settings.prompt_tokens,
     )
+
+
+def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Brief:
+    """What tells a run of the hardware and the judge; nothing where no prompt is built."""
+
+    def tell(
+        interface: Interface, attempts: tuple[Attempt, ...], stage: Stage, skills: tuple[RecalledSkill, ...]
+    ) -> tuple[Briefing, Terms]:
+        if plan.synthesizer is SynthesizerKind.TUNE:
+            return Briefing(), Terms()
+        facts = known_facts(home, plan.target)
+        terms = terms_of(home, plan.task, interface, plan.target, language, facts, skills, device=device)
+        return brief(home, plan.task, interface, language, plan.target, facts, attempts, stage), terms
+
+    return tell
 
 
 def _reach(home: Home, target: str) -> tuple[frozenset[str], frozenset[str]]:

@@ -2,7 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from kb.errors import RunError
+from kb.types.base import Frozen
 from kb.types.kernels import Interface
+from kb.types.protocols import Stage
 from kb.views.response import NAMES_SHOWN, Response, json_tokens, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -11,18 +14,47 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from synth.prompts.prompt import Prompt
 
 
+class ItemView(Frozen):
+    """An item of a prompt."""
+
+    what: str
+    why: str
+    """The question that it answers, or what it is for."""
+    tokens: int
+
+
 class PromptView(Response):
     run: str
+    stage: str
+    """`draft`, `fix`, `improve` or `rethink`."""
     text: str
     tokens: int
     left_out: tuple[str, ...]
     """What did not fit into it."""
 
 
-def first_prompt(kb: "KnowledgeBase", plan: "Plan") -> PromptView:
+class ExplainedPrompt(PromptView):
+    """A prompt with what it says, for a person: an agent would pay for each token."""
+
+    items: tuple[ItemView, ...]
+    """What it says beside task and contract."""
+
+
+def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> ExplainedPrompt:
     """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
-    run, prompt = kb.prompt(plan)
-    return prompt_view(prompt, run=run.id)
+    run, prompt = kb.prompt(plan, device=device)
+    return _explained(prompt, run=run.id)
+
+
+def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> ExplainedPrompt:
+    """The prompt of a stage, without a run. Errors as in `KnowledgeBase.stage_prompt`, and:
+
+    Raises:
+        RunError: there is no such stage.
+    """
+    if stage not in list(Stage):
+        raise RunError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(Stage)}")
+    return _explained(kb.stage_prompt(plan, Stage(stage), device=device))
 
 
 def draft_prompt(
@@ -44,11 +76,16 @@ def draft_prompt(
     while True:
         prompt = kb.draft_prompt(plan, interface, budget_tokens=budget)
         view = prompt_view(prompt)
-        if json_tokens(view) <= max_tokens:
+        if (excess := json_tokens(view) - max_tokens) <= 0:
             return view
-        budget = prompt.tokens * max_tokens // json_tokens(view)
+        budget = max(1, budget - excess)
 
 
 def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
     left_out = prompt.left_out[:NAMES_SHOWN]
     return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))
+
+
+def _explained(prompt: "Prompt", *, run: str = "") -> ExplainedPrompt:
+    items = tuple(ItemView(**dict(item)) for item in prompt.items)
+    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=items)

@@ -48,6 +48,8 @@ class Verdict(Frozen):
     baseline: str
     workloads: tuple[WorkloadTime, ...]
     """Each of several; then the time and the speed-up are geometric means, and `baseline` is that of the first."""
+    advice: tuple[str, ...]
+    """What limits one that passed, with the numbers that show it, and what to do."""
     evidence: Evidence
     """What the judge saw."""
 
@@ -73,6 +75,8 @@ class RooflineView(Frozen):
 
 
 def verdict(evidence: Evidence) -> Verdict:
+    from synth.prompts.diagnosis import diagnosis_of
+
     timing = evidence.timing if evidence.timing and not evidence.timing.busy else None
     return Verdict(
         summary=_summary(evidence),
@@ -82,6 +86,7 @@ def verdict(evidence: Evidence) -> Verdict:
         speedup=timing and _speedup(timing),
         baseline=timing.baseline if timing else "",
         workloads=tuple(map(_workload_time, timing.workloads)) if timing and timing.other_workloads else (),
+        advice=tuple(diagnosis_of(evidence).sentences),
         evidence=evidence,
     )
 

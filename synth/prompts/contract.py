@@ -1,24 +1,79 @@
 """The rules for a candidate, in words for a model or a person."""
 
-from kb.types.kernels import Interface, Language, Task, workload_name
+import ast
+
+from kb.types.kernels import Interface, Language, Precision, Task, workload_name
+from kb.types.terms import Terms
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN, WIN_SESSIONS
 from synth.prompts.render import render
 
+COARSE = ("float16", "bfloat16")
+PRECISION = {
+    Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
+    Precision.DEFAULT: "The precision is `default`, that of PyTorch when it runs the reference: convolutions and "
+    "recurrent layers in float32 may use TF32.",
+}
 
-def contract(task: Task, interface: Interface, language: Language) -> str:
+
+def contract(task: Task, interface: Interface, language: Language, terms: Terms) -> str:
     """The tensors of the task, the rules of the language, and how the judge decides."""
+    versions = ", ".join(f"{name} {version}" for name, version in terms.versions.items())
     return render(
         "contract",
-        precision=task.precision,
         workloads=[workload_name(workload) for workload in task.workloads],
         interface=interface,
-        numbers=[_number(value) for value in interface.init],
+        numbers=_numbers(task, interface),
         language=language,
+        terms=terms,
+        versions=f" ({versions})" if versions else "",
+        sizes=[f"`{name}`" for name in _sizes(task)],
+        precise=_precision(task, interface, terms),
         win_sessions=WIN_SESSIONS,
         win_margin=WIN_MARGIN,
         least_of_workloads=LEAST_OF_WORKLOADS,
     )
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
+def _precision(task: Task, interface: Interface, terms: Terms) -> list[str]:
+    """In which precision the reference computes, and in which to sum."""
+    dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
+    said = []
+    if interface.matrix_operations and "float32" in dtypes:
+        tried = "; baselines in TF32 count if they are within the error allowed" if terms.judged == "gpu" else ""
+        said.append(f"The reference computes float32 products in float32, without TF32{tried}.")
+    if terms.judged == "gpu":
+        said.append(PRECISION[task.precision])
+    if summed := [name for name in COARSE if name in dtypes]:
+        said.append(f"Sum {' and '.join(summed)} in float32, and compute functions of such values in float32.")
+    return said
+
+
+def _numbers(task: Task, interface: Interface) -> list[str]:
+    """The numbers given to `Model(...)`, with the names of its arguments where each argument is a number."""
+    values = [str(int(value)) if value.is_integer() else repr(value) for value in interface.init]
+    names = _arguments(task)
+    return (
+        [f"`{name}` = {value}" for name, value in zip(names, values, strict=True)]
+        if len(names) == len(values)
+        else values
+    )
+
+
+def _arguments(task: Task) -> list[str]:
+    """Names of the arguments of `Model(...)`."""
+    for node in ast.walk(ast.parse(task.source)):
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            made = [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+            return [argument.arg for function in made for argument in function.args.args[1:]]
+    return []
+
+
+def _sizes(task: Task) -> list[str]:
+    """Names to which the task's file assigns whole numbers: its sizes, to which the judge gives other values."""
+    assigned = [node for node in ast.parse(task.source).body if isinstance(node, ast.Assign)]
+    return [
+        target.id
+        for node in assigned
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
+    ]

@@ -1,46 +1,123 @@
-"""Say in sentences why a candidate was refused, or how fast it is, from the judge's evidence."""
+"""Say in sentences why a candidate was refused, or what limits it and what to do, from the judge's evidence.
 
-from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
+diagnosis.toml holds the sentences and the rules.
+"""
+
+import math
+import operator
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import NamedTuple
+
+from kb.types.base import Frozen
+from kb.types.evidence import CaseResult, Evidence, Grade, KernelScreen, Outcome
 from kb.types.kernels import workload_name
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN
 
-MEANING = {
-    Outcome.PASSED: "It passed.",
-    Outcome.COMPILE_ERROR: "It does not parse, compile, import or load.",
-    Outcome.INCOMPATIBLE_PARAMETERS: "It cannot take the reference's parameters: match names and shapes, or define "
-    "`load_reference`.",
-    Outcome.RAISED: "It raised an exception when it was called.",
-    Outcome.CRASHED: "Its process died: look for reads and writes out of bounds.",
-    Outcome.TIMED_OUT: "It did not finish in time.",
-    Outcome.FORBIDDEN: "It tried to use files, the network or other processes, which is forbidden.",
-    Outcome.FORGED: "Something other than outputs came from its process. Only the outputs count.",
-    Outcome.BAD_OUTPUT: "Its outputs have a wrong number, type, shape or dtype.",
-    Outcome.ALIASED_INPUT: "An output lies in an input's memory: return fresh tensors.",
-    Outcome.MUTATED_INPUT: "It changed an input.",
-    Outcome.INCORRECT: "Its outputs are wrong.",
-    Outcome.LATE_OUTPUT: "An output changed after the call had returned: finish all work in the call.",
-    Outcome.STALE_OUTPUT: "It was right the first time and wrong with other values: it returned a stored answer.",
-    Outcome.CLOCKS_DISAGREE: "The time measured inside its process differs from the time measured outside: the clock "
-    "was changed, or work continued after the call.",
-    Outcome.TOO_FAST: "It was faster than the machine can move the data: it did not do the work.",
-    Outcome.NO_KERNEL: "It launched no kernel: the computation must happen in one.",
-    Outcome.OUTSIDE_KERNELS: "Its kernels must do all the work.",
-    Outcome.OVER_LIMIT: "It needs more than the hardware has.",
-    Outcome.UNSUPPORTED: "It uses an instruction or a feature that the target or its compiler lacks.",
-    Outcome.RACE: "Two parts of it access the same memory without synchronisation.",
-}
+ADVICE = 2
+"""Most rules that give advice."""
+COMPARISONS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+_TABLE = tomllib.loads(files("synth.prompts").joinpath("diagnosis.toml").read_text(encoding="utf-8"))
+MEANING: Mapping[str, str] = _TABLE["outcome"]
+"""What each outcome is, in a sentence."""
+_SPILLED = re.compile(r"(\d+) bytes spill stores")
+"""Of `ptxas -v`."""
+_USED = re.compile(r"Used (\d+) registers")
+_NUMBER = re.compile(r"[\d,]+")
+
+
+class Rule(Frozen):
+    """A class of what limits a candidate; diagnosis.toml explains the fields."""
+
+    name: str
+    when: tuple[str, ...]
+    shows: tuple[str, ...]
+    advice: str
+    search: tuple[str, ...]
+    source: str
+
+    def holds(self, signals: Mapping[str, float]) -> bool:
+        return all(_is_true(condition, signals) for condition in self.when)
+
+
+RULES = tuple(Rule(**entry) for entry in _TABLE["rule"])
+"""In the order in which they are tried."""
+
+
+class Diagnosis(NamedTuple):
+    """What a candidate that passed lacks."""
+
+    rules: tuple[Rule, ...]
+    """The first names the class; none if the judge has no number that says something."""
+    signals: Mapping[str, float]
+
+    @property
+    def sentences(self) -> list[str]:
+        if not self.rules:
+            return []
+        first = self.rules[0]
+        shown = [f"{name} {_shown(name, self.signals[name])}" for name in first.shows if name in self.signals]
+        return [f"What limits it: {first.name} ({', '.join(shown)}).", *(rule.advice for rule in self.rules)]
 
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
-    """Sentences that say what happened and by how much. Times are in microseconds; only measured speeds are given."""
+    """Sentences that say what happened and by how much, and for one that passed what to do.
+
+    Times are in microseconds; only measured speeds are given.
+    """
     return (
         MEANING[evidence.outcome],
         *_compared(evidence.cases),
         *_worth(evidence),
-        *((f"It is {evidence.bottleneck}.",) if evidence.bottleneck else ()),
         *((f"{evidence.detail}.",) if evidence.passed and evidence.detail else ()),
-        *(sentence for screen in evidence.screen for sentence in _screened(screen)),
+        *_over(evidence.screen),
+        *diagnosis_of(evidence).sentences,
     )
+
+
+def diagnosis_of(evidence: Evidence) -> Diagnosis:
+    """The rules that hold for a candidate that passed, at most `ADVICE`."""
+    signals = signals_of(evidence)
+    held = [rule for rule in RULES if rule.holds(signals)] if evidence.passed else []
+    return Diagnosis(tuple(held[:ADVICE]), signals)
+
+
+def signals_of(evidence: Evidence) -> dict[str, float]:
+    """The numbers that rules ask for; those that the judge does not have are left out."""
+    found: dict[str, float] = {}
+    if screens := evidence.screen:
+        worst = max(screens, key=lambda screen: (screen.spills, screen.registers))
+        found |= {
+            "spills": worst.spills, "registers": worst.registers, "scratchpad bytes": worst.scratchpad_bytes,
+        }  # fmt: skip
+        found |= {"warps": worst.num_warps} if worst.num_warps else {}
+        known = [screen.occupancy for screen in screens if screen.occupancy]
+        found |= {"occupancy": min(known)} if known else {}
+        found["has products"] = float(any(screen.matrix_instructions for screen in screens))
+        warned = {f.check for screen in screens for f in screen.findings if f.state == "warn"}
+        found |= {"narrow loads": 1.0} if "global loads" in warned else {}
+        found |= {"no matrix": 1.0} if "matrix" in warned else {}
+    if spilled := _SPILLED.findall(evidence.log):
+        found |= {"spills": max(map(float, spilled))}
+    if used := _USED.findall(evidence.log):
+        found |= {"registers": max(map(float, used))}
+    if limit := evidence.bottleneck:
+        found |= {"memory share": limit.memory, "has products": float(limit.compute > 0)}
+        found |= {"compute share": limit.compute} if limit.compute else {"compute share": 0.0}
+    if evidence.timing and not evidence.timing.busy:
+        found |= {"time us": evidence.time_us, "on gpu": float(any(s.gpu for s in evidence.timing.sessions))}
+    return found
+
+
+def _is_true(condition: str, signals: Mapping[str, float]) -> bool:
+    name, comparison, number = condition.rsplit(maxsplit=2)
+    return name in signals and bool(COMPARISONS[comparison](signals[name], float(number)))
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{value:.0%}" if name.endswith("share") else f"{value:,.4g}"
 
 
 def _worth(evidence: Evidence) -> list[str]:
@@ -74,10 +151,17 @@ def _worth(evidence: Evidence) -> list[str]:
 
 
 def _compared(cases: tuple[CaseResult, ...]) -> list[str]:
+    """How many cases were right, and the smallest that was not."""
     failed = [case for case in cases if case.outcome is not Outcome.PASSED]
     right = len(cases) - len(failed)
     count = [f"Right in {right} {'case' if right == 1 else 'cases'}."] if cases else []
-    return [*count, *map(_failure, failed)]
+    return [*count, *(_failure(case) for case in sorted(failed, key=_elements)[:1])]
+
+
+def _elements(case: CaseResult) -> float:
+    """The product of the numbers in a case's name, its sizes; a case at the task's own sizes is the largest."""
+    sizes = [int(number.replace(",", "")) for number in _NUMBER.findall(case.name) if number.strip(",")]
+    return math.prod(sizes) if sizes else math.inf
 
 
 def _failure(case: CaseResult) -> str:
@@ -89,21 +173,11 @@ def _failure(case: CaseResult) -> str:
     return ", ".join(parts) + "."
 
 
-def _screened(screen: KernelScreen) -> list[str]:
-    occupancy = "unknown" if screen.occupancy is None else screen.occupancy
+def _over(screens: tuple[KernelScreen, ...]) -> list[str]:
+    """What exceeds a limit, and what is no number of a rule."""
     return [
-        f"Kernel `{screen.kernel}` for {screen.isa}, {screen.warps}: {screen.registers} vector registers per "
-        f"lane, {screen.spills} spilled, {screen.scratchpad_bytes} bytes of scratchpad, occupancy {occupancy}.",
-        f"Its matrix instructions: {_counted(screen.matrix_instructions)}; its memory instructions: "
-        f"{_counted(screen.memory_instructions)}.",
-        *(_finding(finding) for finding in screen.findings if finding.state != "ok"),
+        f"{finding.state}: {finding.message}{f' [{finding.citation}]' if finding.citation else ''}"
+        for screen in screens
+        for finding in screen.findings
+        if finding.state in ("over", "warn")
     ]
-
-
-def _counted(instructions: dict[str, int]) -> str:
-    return ", ".join(f"{name} x {count}" for name, count in sorted(instructions.items())) or "none"
-
-
-def _finding(finding: Finding) -> str:
-    cited = f" [{finding.citation}]" if finding.citation else ""
-    return f"{finding.state}: {finding.message}{cited}"

@@ -13,6 +13,10 @@ def fenced(text: str, tag: str) -> str:
     return f"{fence}{tag}\n{text.rstrip()}\n{fence}"
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("templates")),
     undefined=StrictUndefined,

@@ -197,6 +197,18 @@ def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_claimed(run: Run,
 
 @needs_linux
 @pytest.mark.usefixtures("judge_here")
+def test_a_prompt_explains_itself_and_can_be_had_for_another_stage_and_device(run: Run, task: Path, home: Path) -> None:
+    why = run("prompt", task, "--target", "mi300x", "--stage", "draft", "--why").out
+    assert "How much on-chip memory can a workgroup use?" in why
+
+    away = run("prompt", task, "--target", "mi300x", "--stage", "draft", "--device", "mi325x").out
+    assert "A GPU of this target runs and times it" in away
+
+    for words, message in (("fix", "has an attempt to fix"), ("polish", "there is no stage 'polish'")):
+        assert message in run("prompt", task, "--target", "mi300x", "--stage", words).refusal[0]
+    assert list((home / "runs").glob("*")) == []
+
+
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked

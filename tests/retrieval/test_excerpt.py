@@ -170,7 +170,7 @@ def test_any_text_has_an_excerpt(text: str, kind: str) -> None:
 def test_the_abbreviations_do_not_end_a_sentence() -> None:
     text = 'Queues (ex. Tensor engine) exist. See Fig. 3 (a). "Done." Next'
 
-    assert [s.strip() for s in excerpt._SENTENCE.findall(text)] == [
+    assert [s.strip() for s in excerpt.SENTENCE.findall(text)] == [
         "Queues (ex. Tensor engine) exist.",
         "See Fig. 3 (a).",
         '"Done."',

@@ -9,9 +9,11 @@ from eval.languages.registry import CPP
 from kb.runs.journal import Run
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
+from kb.types.briefing import Briefing
 from kb.types.evidence import CaseResult, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.skill import Skill
+from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
 from synth.authors.asking import Desk, Seat
 from synth.authors.author import Ask, Reply, Usage
@@ -137,7 +139,7 @@ def loop_of(run: Run, home: Path, shipped: Path, on_attempt: OnAttempt = ignore)
         skillbook=book_of(home, shipped),
         scope=frozenset({"cpu-x86", "any"}),
         siblings=frozenset({"cpu-arm"}),
-        brief=lambda interface, diagnosis: ([], []),
+        brief=lambda interface, attempts, stage, skills: (Briefing(), Terms()),
         prompt_tokens=6000,
         on_attempt=on_attempt,
     )

@@ -1,12 +1,15 @@
 """Sample requests that cover every part of a prompt."""
 
 from eval.languages.registry import CPP, TRITON
+from kb.types.base import tokens_of
+from kb.types.briefing import Answer, Briefing, Said
 from kb.types.evidence import CaseResult, Evidence, Finding, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Language, Task, TensorSpec
-from kb.types.passages import Citation, Passage
+from kb.types.passages import Citation
 from kb.types.protocols import Attempt, RecalledSkill, Request
 from kb.types.skill import Skill, SkillStanding
+from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
 from synth.prompts.prompt import build_prompt
 
@@ -70,6 +73,9 @@ SOURCES = {
 }
 
 
+WIDE = "Use wide loads:\n```asm\nglobal_load_dwordx4 v[0:3], v[4:5], off\n```"
+
+
 def citation(number: int, path: str = "mi300x/isa.md") -> Citation:
     return Citation(
         id=f"{number:012x}",
@@ -94,8 +100,12 @@ def fact(number: int, quantity: str = "lds_size", target: str = "mi300x", condit
     )
 
 
-def passage(number: int, text: str = "Each compute unit has 64 KiB of local data share.") -> Passage:
-    return Passage(citation=citation(number), target="mi300x", title="Instruction set", kind="text", lead="", text=text)
+def said(number: int, text: str = "Each compute unit has 64 KiB of local data share.") -> Said:
+    return Said(text=text, citation=citation(number))
+
+
+def answer(asks: str, facts: tuple[Fact, ...] = (), *words: Said) -> Answer:
+    return Answer(asks=asks, facts=facts, said=words)
 
 
 def candidate(language: Language, mark: str = "") -> Candidate:
@@ -186,7 +196,7 @@ def skill(name: str, language: Language, *speedups: float | None) -> RecalledSki
         suffix=language.suffix,
         evidence=tuple(evidence(of, speedup=speedup) for speedup in speedups),
     )
-    return RecalledSkill(skill=found, standing=standing)
+    return RecalledSkill(skill=found, standing=standing, whole=True)
 
 
 def request(language: Language, target: str = "cpu-x86", **parts: object) -> Request:
@@ -198,11 +208,14 @@ def cold() -> Request:
     return request(
         TRITON,
         "mi300x",
-        facts=(
-            fact(1),
-            fact(2, "wavefront_size", target="cdna3", condition=""),
+        terms=Terms(judged="screen", versions={"triton": "3.7.1"}, roof=("80.1 us: 268,435,456 B at 3.35 TB/s",)),
+        briefing=Briefing(
+            answers=(
+                answer("How large is the scratchpad?", (fact(1), fact(2, "wavefront_size", "cdna3", ""))),
+                answer("Which loads are wide?", (), said(3), said(4, WIDE)),
+            ),
+            open=("What goes wrong?",),
         ),
-        passages=(passage(3), passage(4, "Use wide loads:\n\n```asm\nglobal_load_dwordx4 v[0:3], v[4:5], off\n```")),
     )
 
 
@@ -237,7 +250,10 @@ def warm() -> Request:
     ]
     return request(
         CPP,
-        facts=(fact(1, target="cpu-x86", quantity="l2_size"),),
+        terms=Terms(judged="cpu", device="a CPU", baselines=("eager", "compile")),
+        briefing=Briefing(
+            answers=(answer("How large is the cache?", (fact(1, target="cpu-x86", quantity="l2_size"),)),)
+        ),
         skills=(
             skill("stream-rows", CPP, 1.4, 1.2),
             skill("no-gain", CPP, None, 0.9),
@@ -249,6 +265,10 @@ def warm() -> Request:
 
 
 def tight() -> Request:
-    """A late request whose budget allows little more than the required parts."""
-    bare = build_prompt(request(CPP)).tokens
-    return warm().model_copy(update={"budget_tokens": bare + 280, "passages": cold().passages})
+    """A late request whose budget allows little more than the required parts and two attempts."""
+    late = warm()
+    bare = build_prompt(late.model_copy(update={"skills": (), "briefing": Briefing()}))
+    shown = (TASK.source, late.attempts[-3].candidate.source, late.attempts[-1].candidate.source)
+    least = tokens_of(bare.text) - sum(map(tokens_of, shown))
+    briefing = Briefing(answers=(*late.briefing.answers, *cold().briefing.answers))
+    return late.model_copy(update={"budget_tokens": least + 20, "briefing": briefing})

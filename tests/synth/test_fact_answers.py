@@ -45,4 +45,4 @@ def test_the_model_gets_the_question_the_names_with_units_and_the_passages_as_qu
     [said] = ask.said
     assert "never an instruction" in ask.system
     assert "lds_size (byte)" in said
-    assert "<manual>\n[aa] owns 48 KiB\n</manual>" in said
+    assert "```text\n[aa] owns 48 KiB\n```" in said

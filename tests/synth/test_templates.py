@@ -9,13 +9,15 @@ from jinja2 import UndefinedError, meta
 
 from eval.languages.registry import CPP, LANGUAGES, described_language
 from eval.languages.rules import CONTRACT
+from kb.types.briefing import Briefing
 from kb.types.evidence import Outcome
 from kb.types.kernels import Language
+from kb.types.protocols import Stage
 from synth.authors.synthesizer import AuthorSynthesizer
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
 from synth.prompts.render import ENVIRONMENT, render
-from tests.synth.samples import CPP_SOURCE, TASK, Candidate, attempt, fact, passage, request, skill
+from tests.synth.samples import CPP_SOURCE, TASK, Candidate, answer, attempt, fact, request, said, skill
 from tests.synth.scripted import ScriptedAuthor, desk_of
 
 SYNTH = Path(__file__).parents[2] / "synth"
@@ -54,16 +56,17 @@ def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
     recalled = skill("s", CPP)
     texts = {"body": JINJA, "description": JINJA, "candidate": Candidate(language="cpp", source=JINJA)}
     asked = request(
-        CPP.model_copy(update={"rules": JINJA}),
-        facts=(fact(1, condition=JINJA),),
-        passages=(passage(1, JINJA),),
+        stage=Stage.IMPROVE,
+        language=CPP.model_copy(update={"rules": JINJA}),
+        briefing=Briefing(answers=(answer(JINJA, (fact(1, condition=JINJA),), said(1, JINJA)),), open=(JINJA,)),
         skills=(recalled.model_copy(update={"skill": recalled.skill.model_copy(update=texts)}),),
         attempts=(attempt(CPP, Outcome.RAISED, mark=JINJA, detail=f"detail {JINJA}", log=f"log {JINJA}"),),
-    ).model_copy(update={"task": TASK.model_copy(update={"source": JINJA})})
+    ).model_copy(update={"task": TASK.model_copy(update={"source": f'x = """{JINJA}"""'})})
 
     text = build_prompt(asked).text
 
-    assert text.count(JINJA) == len(["rules", "task", "fact", "passage", *texts, "note", "detail", "log", "source"])
+    said_once = ["rules", "task", "question", "fact", "statement", "open", *texts, "note", "detail", "log", "source"]
+    assert text.count(JINJA) == len(said_once)
 
 
 def test_questions_and_passages_that_look_like_templates_reach_a_model_as_they_are() -> None:

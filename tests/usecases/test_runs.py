@@ -177,6 +177,7 @@ def test_each_answer_brings_evidence_and_the_next_prompt_until_the_evaluations_a
     assert "## Earlier attempts" not in first.text
     assert refused.prompt
     assert "### Attempt 1: incorrect" in refused.prompt.text
+    assert refused.prompt.stable == first.stable
     assert (passed.evidence.passed, passed.prompt, passed.ended) == (True, None, "all evaluations are spent")
 
 

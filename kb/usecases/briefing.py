@@ -1,0 +1,334 @@
+"""Answers the questions of a prompt from facts, from kb's own sheets, and from the other documents of a target."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from eval.roofline import limit_of
+from ingest.scan import SHEETS
+from kb.facts.quantities import quantities
+from kb.facts.select import conditions
+from kb.facts.worksheet import line_of
+from kb.types.base import tokens_of
+from kb.types.briefing import Answer, Briefing, Said
+from kb.types.edition import document_precedence
+from kb.types.evidence import Evidence
+from kb.types.fact import Fact
+from kb.types.kernels import Interface, Language, Task
+from kb.types.passages import Passage
+from kb.types.protocols import Attempt, Stage
+from kb.types.records import Trust
+from kb.usecases.home import Home
+from retrieval.answering import REFERS, answering, shortest, still_answers
+from retrieval.examples import Phrasings, choose_example
+from retrieval.precedence import is_set_aside
+from retrieval.scope import Scope
+from retrieval.statements import Statement, statements
+from synth.briefing.follow_up import refused_names
+from synth.briefing.questions import Question, questions_for
+from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
+from synth.prompts.diagnosis import diagnosis_of
+
+FOUND = 8
+"""Passages of documents in which the answer to a phrasing is sought."""
+IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
+"""Share of a phrasing that a statement must have to answer it. Documents say much else in the same words, which is
+left out where a sheet says what matters most."""
+TRIED = 8
+"""Best statements of documents that are tried for a phrasing."""
+LEAST_WORDS = 6
+"""A shorter statement of a document is a title or a caption, unless it has a listing."""
+IN_LANGUAGE, IN_OPERATION, IN_ERRATA = 0.1, 0.1, 0.3
+"""What it is worth that a statement names the prompt's language, names an operation of its task, or corrects others."""
+TECHNIQUES = 2
+"""Most answers in a prompt to improve a kernel."""
+GUIDANCE = "Tuning guidance"
+"""Heading of a sheet below which it says how kernels are organised."""
+MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
+"""Size of the passages that teach a language, the most of them for a phrasing, and the share of it that one of their
+statements must have."""
+SHORT = 100
+"""Statements of sheets up to this length are quoted whole, in tokens."""
+LONGEST, LONGEST_EXAMPLE = 200, 900
+"""Longest statement of a search, and longest example, in tokens."""
+
+
+def brief(
+    home: Home,
+    task: Task,
+    interface: Interface,
+    language: Language,
+    target: str,
+    facts: Sequence[Fact],
+    attempts: Sequence[Attempt],
+    stage: Stage,
+) -> Briefing:
+    """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
+
+    Args:
+        facts: Those that hold for the target.
+
+    Raises:
+        SettingsError: the user's file of questions is not right.
+    """
+    subject = subject_of(home, task, interface, target, language.name, facts)
+    reader = _Reader(home, subject, facts)
+    taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
+    if stage is Stage.DRAFT or not attempts:
+        written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
+        first = [written] if language.searched and not reader.sheets else []
+        questions = questions_for(subject, home.settings.home, first=first, taught=taught)
+        questions = [question for question in questions if not (question.code and "```" in language.rules)]
+    else:
+        questions = _questions_after(attempts[-1], stage, subject, home)
+    answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
+    if stage is Stage.IMPROVE:
+        answers = [answer for answer in answers if answer.said][:TECHNIQUES]
+    answered = {answer.asks for answer in answers if answer.facts or answer.said}
+    left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
+    return Briefing(
+        answers=tuple(answer for answer in answers if answer.asks in answered),
+        open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
+        structures=tuple(s for name in subject.operations for s in topics().structures[name]),
+    )
+
+
+def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) -> list[Question]:
+    """What the last attempt leaves to ask; how kernels are organised also if nothing fits what limits it."""
+    if stage is Stage.FIX:
+        return _about_names(last.evidence, last.candidate.source)
+    guidance = [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
+    rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE else ()
+    return [*(Question(asks=f"What helps against: {rule.name}?", search=rule.search) for rule in rules), *guidance]
+
+
+def _about_names(evidence: Evidence, source: str) -> list[Question]:
+    return [
+        Question(asks=f"What do the documents say of `{name}`?", search=(name,))
+        for name in refused_names(evidence, source)
+    ]
+
+
+def defined(home: Home, evidence: Evidence, source: str) -> list[Said]:
+    """What the target's documents state of the names with which a tool refused a candidate."""
+    subject = Subject(targets=home.targets.lineage(evidence.target), language=evidence.language)
+    reader = _Reader(home, subject, ())
+    return [said for question in _about_names(evidence, source) for said in reader.answer(question).said]
+
+
+def subject_of(
+    home: Home, task: Task, interface: Interface, target: str, language: str, facts: Sequence[Fact]
+) -> Subject:
+    """What a prompt is about."""
+    isa = home.targets.isa(target)
+    titles = " ".join(found.title for name in home.targets.lineage(target) if (found := home.targets.find(name)))
+    family = family_of(titles, isa.backend if isa else "", language)
+    return Subject(
+        targets=tuple(home.targets.lineage(target)),
+        family=family,
+        language=language,
+        operations=operations_in(task),
+        dtypes=dtypes_of(interface),
+        limit=limit_of(interface, facts, launched=family == "gpu"),
+    )
+
+
+def matters(fact: Fact, subject: Subject) -> bool:
+    """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
+    said, spelt = conditions(fact), quantities().spelt
+    known = quantities().by_name.get(fact.quantity)
+    stated = said & spelt["dtype"]
+    of_matrices = (known is not None and known.matrix and subject.family != "npu") or "matrix" in said
+    return (
+        (subject.has_products or not of_matrices)
+        and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
+        and "sparse" not in said
+    )
+
+
+class _Reader:
+    """Reads for one prompt; nothing is said twice."""
+
+    def __init__(self, home: Home, subject: Subject, facts: Sequence[Fact]) -> None:
+        self._home, self._subject, self._facts = home, subject, facts
+        self._told: set[str] = set()
+        self._said: list[Statement] = []
+        self.has_example = False
+        self._siblings = home.targets.sibling_finder(subject.targets[0])
+        self._scope = Scope(subject.targets[0], home.targets.scope(subject.targets[0]))
+
+    def answer(self, question: Question) -> Answer:
+        if question.code:
+            return Answer(asks=question.asks, said=() if self.has_example else tuple(self._example()))
+        facts = self._stated(question.quantities)
+        said = self._of_sections(question) if question.sections else []
+        if question.both or not (facts or said):
+            said += self._searched(question)
+        return Answer(asks=question.asks, facts=tuple(facts), said=tuple(said))
+
+    def has_told(self, question: Question) -> bool:
+        """Whether what answers another question answers this one too, or nobody is told that it is open."""
+        known, enough = (self.sheets, IN_A_SHEET) if self.sheets else (self._said, TAUGHT)
+        said = (answering(known, phrasing, enough=enough) for phrasing in question.search)
+        return question.sheets or (question.code and self.has_example) or any(said)
+
+    def manual(self, questions: Sequence[Question]) -> list[Answer]:
+        """Answers by whole passages, for a language that its documents have to teach: the best of each phrasing first.
+
+        Their statements about something else are left out, and so is what exceeds `MANUAL_TOKENS`.
+        """
+        example = self._example()
+        found = [[self._passages((phrasing,)) for phrasing in question.search] for question in questions]
+        told: dict[int, list[Said]] = {place: [] for place in range(len(questions))}
+        left = MANUAL_TOKENS - sum(said.tokens for said in example)
+        for rank in range(MANUAL_DEPTH):
+            for place, rankings in enumerate(found):
+                for phrasing, passages in zip(questions[place].search, rankings, strict=True):
+                    about = self._statements_about(passages[rank : rank + 1])
+                    if not answering(about, phrasing, enough=TAUGHT):
+                        continue
+                    for statement in self._fresh(about):
+                        if tokens_of(statement.text) <= left:
+                            left -= tokens_of(statement.text)
+                            told[place].append(self._say(statement))
+        return [
+            Answer(
+                asks=question.asks,
+                facts=tuple(self._stated(question.quantities)),
+                said=tuple(example if question.code else told[place]),
+            )
+            for place, question in enumerate(questions)
+        ]
+
+    def _statements_about(self, passages: Sequence[Passage]) -> list[Statement]:
+        return [about for one in statements(passages) if (about := self._about_subject(one))]
+
+    def _stated(self, wanted: Sequence[str]) -> list[Fact]:
+        """The facts of these quantities, those of one quantity together.
+
+        A quantity that a reader named in the vendor's words answers where its line of the worksheet is asked about.
+        """
+        lines = {line_of(quantity) for quantity in wanted}
+        asked = [*wanted, *(f.quantity for f in self._facts if _is_own_name(f) and line_of(f.quantity) in lines)]
+        fitting = [fact for fact in self._facts if fact.quantity in asked and matters(fact, self._subject)]
+        of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
+        own = [fact for fact in fitting if _is_of_a_sheet(fact) or fact.quantity not in of_sheets]
+        fresh = [fact for fact in own if fact.citation.id not in self._told]
+        self._told.update(fact.citation.id for fact in fresh)
+        return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
+
+    def _of_sections(self, question: Question) -> list[Said]:
+        """What the sheets say about the subject below these headings."""
+        own = [s for s in self.sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
+        return [self._say(s) for s in self._fresh(own)]
+
+    def _searched(self, question: Question) -> list[Said]:
+        said: list[Said] = []
+        for phrasing in question.search:
+            if len(said) == question.most:
+                break
+            found = answering(self._fresh(self.sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
+            found = [s if tokens_of(s.text) <= SHORT else shortest(s, phrasing) for s in found]
+            found = found or ([] if question.sheets else self._in_documents(phrasing))
+            said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
+        return said
+
+    def _example(self) -> list[Said]:
+        """A whole example of the nearest kind, as its document shows it."""
+        subject = self._subject
+        kinds = subject.operations or ("",)
+        asked: list[Phrasings] = [
+            *((f"{subject.language} {kind} kernel example", f"{kind} in {subject.language}") for kind in kinds),
+            (f"{subject.language} kernel example",),
+        ]
+        found = {phrasings: self._passages(phrasings) for phrasings in asked}
+        told: list[Statement] = []
+        for statement in statements(choose_example(self._home.catalog, asked, found)):
+            about = self._about_subject(statement) if statement.code else None
+            if about and about.code and tokens_of("".join(s.text for s in (*told, about))) <= LONGEST_EXAMPLE:
+                told.append(about)
+        return [self._say(statement) for statement in told]
+
+    def _passages(self, phrasings: Phrasings) -> list[Passage]:
+        """What a search finds, without passages that nobody vouches for or that are about something else."""
+        hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
+        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
+        return [p for p in passages if not is_set_aside(p)] or passages
+
+    def _in_documents(self, phrasing: str) -> list[Statement]:
+        """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
+        found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
+        enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
+        pool = self._fresh([statement for statement in found if _is_claim(statement)])
+        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
+        about = ((whole, self._about_subject(whole)) for whole in ranked)
+        return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
+
+    @cached_property
+    def sheets(self) -> list[Statement]:
+        """What kb's own sheets for the target and its ancestors say about the subject, the nearest first."""
+        found: list[Statement] = []
+        for target in self._subject.targets:
+            for document in self._home.documents.stored(target):
+                if document.ships_with_kb and document.target == target:
+                    catalog = self._home.catalog
+                    found += self._statements_about(catalog.passages(catalog.chunk_ids(document.source)))
+        return found
+
+    def _about_subject(self, statement: Statement) -> Statement | None:
+        """The statement without what is about something else; None if nothing is left."""
+        subject = self._subject
+        of_sheet = statement.passage.citation.path.startswith(f"{SHEETS.name}/")
+        named = statement.sentences if of_sheet else [s for s in statement.sentences if not self._siblings(s)]
+        kept = kept_sentences(named, subject)
+        if statement.sentences and not kept:
+            return None
+        code = statement.code if statement.code and topics().is_code_for(statement.code, statement.tag, subject) else ""
+        if not code and (not kept or kept[-1].endswith(":")):
+            return None  # what it announced is gone
+        return replace(statement, sentences=tuple(kept), code=code)
+
+    def _bonus(self, statement: Statement) -> float:
+        named = topics().names(statement.text, self._subject)
+        passage = statement.passage
+        corrects = document_precedence(passage.citation.path, passage.title, passage.trust) > 0
+        return IN_LANGUAGE * ("language" in named) + IN_OPERATION * ("operation" in named) + IN_ERRATA * corrects
+
+    def _fresh(self, pool: Sequence[Statement]) -> list[Statement]:
+        """The statements without what is told already."""
+        left = [
+            replace(s, sentences=tuple(dict.fromkeys(one for one in s.sentences if one not in self._told)))
+            for s in pool
+            if s.code not in self._told
+        ]
+        return [s for s in left if s.sentences or s.code]
+
+    def _say(self, statement: Statement) -> Said:
+        self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
+        self._said.append(statement)
+        self.has_example = self.has_example or bool(statement.code)
+        return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _is_own_name(fact: Fact) -> bool:
+    """Whether a reader named its quantity, and not kb."""
+    return fact.quantity not in quantities().by_name and not _is_of_a_sheet(fact)
+
+
+def _is_of_a_sheet(fact: Fact) -> bool:
+    return fact.citation.path.startswith(f"{SHEETS.name}/")
+
+
+def _is_claim(statement: Statement) -> bool:
+    """Whether a statement of a document says something by itself, other than a title, a caption or a bare name."""
+    if REFERS.match(statement.prose):
+        return False
+    return bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS
+
+
+def _is_usable(passage: Passage) -> bool:
+    """Whether its words may be quoted: nobody doubts them, and neither file nor heading is about something else."""
+    where = passage.citation
+    if passage.trust is Trust.UNTRUSTED or passage.about:
+        return False
+    return not (topics().paths.search(where.path) or topics().never.search(" ".join(where.section[-1:])))

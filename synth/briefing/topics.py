@@ -1,0 +1,196 @@
+"""Tells what a task is about, and which statements are about something else; topics.toml holds the words."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from kb.types.base import Frozen
+from kb.types.kernels import Interface, Task
+
+PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "ini", "cmake", "makefile", "diff")
+"""Tags of listings that are no programs for a chip."""
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
+LONGEST_HEAD = 60
+"""Characters in which a colon ends what says what a sentence is about."""
+Limit = Literal["memory", "compute", "latency", "launch"]
+"""What limits the fastest kernel for a task."""
+
+
+class Subject(Frozen):
+    """What a prompt is about."""
+
+    targets: tuple[str, ...]
+    """The target and its ancestors, nearest first."""
+    language: str
+    family: str = ""
+    """`gpu`, `cpu` or `npu`."""
+    operations: tuple[str, ...] = ()
+    """The classes of topics.toml that the task's source names; none: nothing is about another operation."""
+    dtypes: tuple[str, ...] = ()
+    """Of all tensors, as in torch; none: likewise."""
+    limit: Limit | None = None
+
+    @property
+    def has_products(self) -> bool:
+        return any(name in self.operations for name in ("matrix multiplication", "attention", "convolution"))
+
+    @property
+    def products_in(self) -> tuple[str, ...]:
+        """The types beside its own in which matrix units may take its operands."""
+        return ("tf32",) if "float32" in self.dtypes else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The content of topics.toml, compiled."""
+
+    code: Mapping[str, re.Pattern[str]]
+    """How the source of a task names an operation."""
+    words: Mapping[str, Mapping[str, re.Pattern[str]]]
+    """How documents name operations, data types, languages and limits, by kind."""
+    common: frozenset[str]
+    """Data types that are never foreign."""
+    tags: Mapping[str, Sequence[str]]
+    """How fences name a language, where its code may have no word that tells it."""
+    families: tuple[Mapping[str, object], ...]
+    known: frozenset[str]
+    """Languages that models know."""
+    aliases: Mapping[str, str]
+    structures: Mapping[str, tuple[str, ...]]
+    """Forms that kernels for an operation have."""
+    never: re.Pattern[str]
+    paths: re.Pattern[str]
+
+    def foreign(self, text: str, subject: Subject) -> bool:
+        """Whether a sentence is about something else than the subject, or about nothing that a kernel's author needs.
+
+        A sentence that names several operations or languages is foreign only if the subject's are not among them. What
+        stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
+        """
+        if self.never.search(text):
+            return True
+        plain = _IN_PARENTHESES.sub("", text)
+        head, colon, _ = plain[:LONGEST_HEAD].partition(":")
+        parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
+        for whole, outside in parts:
+            named, told = self._named(whole), self._named(outside)
+            for kind in told:
+                own = _own(kind, subject)
+                if own and own.isdisjoint(named[kind]) and told[kind] - self.common:
+                    return True
+        return False
+
+    def names(self, text: str, subject: Subject) -> set[str]:
+        """The kinds of topics of which the text names the subject's own."""
+        return {kind for kind, named in self._named(text).items() if not named.isdisjoint(_own(kind, subject))}
+
+    def is_code_for(self, code: str, tag: str, subject: Subject) -> bool:
+        """Whether a listing is a program in the subject's language, and of its operations if it names any."""
+        if tag.lower() in PRINTED:
+            return False
+        named = self._named(code)
+        tells = subject.language in self.words["language"]
+        own = tag.lower() in self.tags.get(subject.language, ()) or (
+            subject.language in named.get("language", ()) if tells else "language" not in named
+        )
+        return own and not named.get("operation", {*subject.operations}).isdisjoint(subject.operations)
+
+    def _named(self, text: str) -> dict[str, set[str]]:
+        """The topics that a text names, by kind; kinds of which it names none are left out."""
+        found = {kind: {name for name, word in own.items() if word.search(text)} for kind, own in self.words.items()}
+        return {kind: named for kind, named in found.items() if named}
+
+
+def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
+    """The sentences that are not foreign; none if the first, which says what the others are about, is foreign."""
+    kept: list[str] = []
+    for sentence in sentences:
+        if not topics().foreign(sentence, subject):
+            kept.append(sentence)
+        elif not kept:
+            return []
+    return kept
+
+
+def operations_in(task: Task) -> tuple[str, ...]:
+    """The classes of the operations in a task's source, without its comments."""
+    source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
+    return tuple(name for name, code in topics().code.items() if code.search(source))
+
+
+def dtypes_of(interface: Interface) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(t.dtype for t in (*interface.inputs, *interface.state, *interface.outputs)))
+
+
+def family_of(title: str, backend: str, language: str) -> str:
+    """The kind of machine.
+
+    Args:
+        title: Titles of the target and its ancestors.
+        backend: That of its `Isa`; empty if it has none.
+    """
+    for family in topics().families:
+        by_title = str(family.get("title", ""))
+        if backend in _names(family, "backends") or (by_title and re.search(by_title, title)):
+            return str(family["name"])
+    by_language = (str(f["name"]) for f in topics().families if language in _names(f, "languages"))
+    return next(by_language, "npu")
+
+
+def language_named(name: str) -> str:
+    """The name of a language that may be given in any case, or by another name of it."""
+    plain = name.strip().lower()
+    return topics().aliases.get(plain, plain)
+
+
+def _own(kind: str, subject: Subject) -> set[str]:
+    """The subject's own topics of a kind."""
+    match kind:
+        case "operation":
+            return set(subject.operations)
+        case "dtype":
+            return {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
+        case "language":
+            return {subject.language}
+        case "isa":
+            return set(subject.targets) if subject.family == "cpu" else set()
+    return {subject.limit} if subject.limit else set()
+
+
+def _narrow(dtype: str) -> str:
+    """The data type of topics.toml to which one of torch belongs: `float8_e4m3fn` to `float8`."""
+    return {"uint8": "int8", "bfloat16": "float16"}.get(dtype, dtype.partition("_")[0])
+
+
+def _names(family: Mapping[str, object], key: str) -> list[str]:
+    found = family.get(key, [])
+    return found if isinstance(found, list) else []
+
+
+@cache
+def topics() -> Topics:
+    table = tomllib.loads(files("synth.briefing").joinpath("topics.toml").read_text(encoding="utf-8"))
+    plain = {kind: {name: entry["words"] for name, entry in table[kind].items()} for kind in ("operation", "dtype")}
+    words = {**plain, **{kind: table[kind] for kind in ("language", "limit", "isa")}}
+    return Topics(
+        code={name: re.compile(entry["code"]) for name, entry in table["operation"].items()},
+        words={kind: {name: _pattern(text) for name, text in own.items()} for kind, own in words.items()},
+        common=frozenset(name for name, entry in table["dtype"].items() if entry.get("common")),
+        tags=table["tags"],
+        families=tuple(table["family"]),
+        known=frozenset(table["known"]["languages"]),
+        aliases=table["aliases"],
+        structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
+        never=_pattern(table["never"]["words"]),
+        paths=_pattern(table["never"]["paths"]),
+    )
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern that a file spreads over several lines."""
+    return re.compile(re.sub(r"\n\s*", "", text.strip()), re.IGNORECASE | re.MULTILINE)

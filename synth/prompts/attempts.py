@@ -1,0 +1,61 @@
+"""How a prompt tells of earlier attempts: a table of all, and an account of those that matter for its stage."""
+
+from collections.abc import Sequence
+
+from kb.types.evidence import Evidence
+from kb.types.protocols import Attempt, Stage
+from synth.prompts.diagnosis import diagnose
+from synth.prompts.render import one_line, render
+
+STUCK = 3
+"""Right attempts in a row without a faster one after which another structure is asked for."""
+
+
+def stage_of(attempts: Sequence[Attempt]) -> Stage:
+    """What the next candidate is for."""
+    if not attempts:
+        return Stage.DRAFT
+    if not attempts[-1].evidence.passed:
+        return Stage.FIX
+    times = [attempt.evidence.time_us for attempt in attempts if attempt.evidence.passed]
+    is_stuck = len(times) > STUCK and min(times[-STUCK:]) >= min(times[:-STUCK])
+    return Stage.RETHINK if is_stuck else Stage.IMPROVE
+
+
+def told(attempts: Sequence[Attempt], stage: Stage) -> list[int]:
+    """Places of the attempts of which a prompt shows the kernel, the most needed first."""
+    if not attempts:
+        return []
+    last = len(attempts) - 1
+    passed = [i for i, attempt in enumerate(attempts) if attempt.evidence.passed]
+    best = min(passed, key=lambda i: (attempts[i].evidence.time_us, -i), default=last)
+    return [best] if stage is Stage.RETHINK else list(dict.fromkeys((last, best)))
+
+
+def account(attempt: Attempt, number: int, tag: str) -> str:
+    """What the judge found, and the kernel."""
+    evidence = attempt.evidence
+    refused = "" if evidence.passed else evidence.detail  # of one that passed, `diagnose` tells it
+    said = dict.fromkeys((refused, *(case.detail for case in evidence.cases if case.error_ratio is None)))
+    return render(
+        "attempt",
+        number=number,
+        outcome=evidence.outcome.replace("_", " "),
+        diagnosis=diagnose(evidence),
+        quote="\n\n".join(text for text in (*(text.strip() for text in said), evidence.log) if text),
+        code=attempt.candidate.source,
+        tag=tag,
+    )
+
+
+def row(attempt: Attempt, number: int) -> str:
+    """A row of the table of all attempts."""
+    note = one_line(attempt.note).replace("|", "/")
+    outcome = attempt.evidence.outcome.replace("_", " ")
+    return f"| {number} | {outcome} | {_time(attempt.evidence)} | {note} |"
+
+
+def _time(evidence: Evidence) -> str:
+    if not evidence.timing or evidence.timing.busy:
+        return ""
+    return f"{evidence.time_us:.4g} us, {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"

@@ -1,0 +1,55 @@
+"""How a prompt shows what it says of the hardware: a block of cited lines for each question."""
+
+from collections.abc import Sequence
+
+from kb.facts.quantities import NAME, SHAPE
+from kb.types.briefing import Answer, Said
+from kb.types.fact import Fact
+from kb.types.passages import Citation
+from synth.prompts.render import fenced, one_line
+
+
+class Documents:
+    """The documents that answers cite, numbered in the order of the answers."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        cited = [c for answer in answers for c in _citations(answer)]
+        self._numbers = {path: number for number, path in enumerate(dict.fromkeys(c.path for c in cited), start=1)}
+        self._digests = {c.path: c.sha256[:8] for c in cited}
+
+    def listed(self, answers: Sequence[Answer]) -> list[str]:
+        """The documents that these answers cite, a line each."""
+        used = dict.fromkeys(citation.path for answer in answers for citation in _citations(answer))
+        return [
+            f"{self._numbers[path]} = {path}@{self._digests[path]}"
+            for path in sorted(used, key=lambda path: self._numbers[path])
+        ]
+
+    def cite(self, citation: Citation) -> str:
+        return f"[{self._numbers[citation.path]}:{citation.lines.removeprefix('L')}]"
+
+
+def answer_text(answer: Answer, documents: Documents, target: str) -> str:
+    """A question with its answer, quoted."""
+    facts = [f"{_fact(fact, target)} {documents.cite(fact.citation)}" for fact in answer.facts]
+    said = [_said(one, documents) for one in answer.said]
+    return f"### {answer.asks}\n\n" + fenced("\n".join((*facts, *said)), "text")
+
+
+def _said(said: Said, documents: Documents) -> str:
+    """The words with their citation before a listing, or else behind them."""
+    mark = f" ({said.mark})" if said.mark else ""
+    prose, fence, listing = said.text.partition("```")
+    cited = f"- {prose.rstrip()} {documents.cite(said.citation)}{mark}".replace("-  [", "- [")
+    return f"{cited}\n{fence}{listing}" if fence else cited
+
+
+def _fact(fact: Fact, target: str) -> str:
+    of = "" if fact.target == target else f" (of {fact.target})"
+    condition = f", {fact.condition}" if fact.condition else ""
+    unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
+    return one_line(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}{condition}")
+
+
+def _citations(answer: Answer) -> list[Citation]:
+    return [*(fact.citation for fact in answer.facts), *(said.citation for said in answer.said)]

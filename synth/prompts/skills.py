@@ -1,0 +1,44 @@
+"""How a prompt shows a skill: its evidence, what its text says in a few lines, and its kernel if it fits the task."""
+
+import re
+
+from kb.types.protocols import RecalledSkill
+from kb.types.skill import SkillKind
+from synth.prompts.diagnosis import diagnose
+from synth.prompts.render import one_line, render
+
+LINES = 5
+"""Most lines of a skill's text."""
+_LEFT_OUT = re.compile(r"^(?:#|\||No evidence yet)|\[scripts/")
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
+    skill = recalled.skill
+    own = [e for e in skill.own_evidence if e.passed]
+    evidence = skill.best or (own[-1] if own else None)
+    return render(
+        "skill",
+        skill=skill,
+        standing=recalled.standing,
+        evidence=evidence,
+        machine=evidence.environment.get("machine", "machine not recorded") if evidence else "",
+        diagnosis=diagnose(evidence)[1:] if evidence else (),
+        text="\n".join(_gist(skill.description, skill.body)),
+        code=skill.candidate.source if with_kernel and skill.candidate else None,
+        tag=tag,
+    )
+
+
+def has_kernel(recalled: RecalledSkill) -> bool:
+    """Whether its kernel is shown: not that of a pitfall, whose text has the change that matters."""
+    return recalled.whole and recalled.skill.kind is not SkillKind.PITFALL and recalled.skill.candidate is not None
+
+
+def _gist(description: str, body: str) -> list[str]:
+    """The description, and the first paragraphs and items of the text that are no heading, table or link."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)", body)
+    said = [
+        one_line(_LINK.sub(r"\1", text)) for text in paragraphs if text.strip() and not _LEFT_OUT.search(text.strip())
+    ]
+    return [one_line(description), *said][:LINES]

@@ -1,0 +1,89 @@
+"""What a statement is about decides whether a prompt may quote it."""
+
+import pytest
+
+from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
+from synth.briefing.topics import Subject, family_of, kept_sentences, topics
+
+SOFTMAX = Subject(
+    targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
+    operations=("softmax", "reduction", "exponential functions"),
+)  # fmt: skip
+MATMUL = SOFTMAX.model_copy(
+    update={"operations": ("matrix multiplication", "transpose"), "limit": "compute", "dtypes": ("float16",)}
+)
+INT8 = MATMUL.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",), "dtypes": ("int8",)})
+FOREIGN = [
+    ("GEMM: tiles of 128x128.", SOFTMAX, True),
+    ("GEMM: tiles of 128x128.", MATMUL, False),
+    ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", SOFTMAX, False),
+    ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", MATMUL, True),
+    ("FP8: twice the K.", MATMUL, True),
+    ("N is a multiple of 8 (int8: of 16).", MATMUL, False),
+    ("16-bit operands may be transposed.", MATMUL, False),
+    ("`nvcc -arch=sm_90a` has wgmma.", MATMUL, True),
+    ("Triton: `num_warps`, `maxnreg`.", SOFTMAX, False),
+    ("Attention: keep the scores in registers, use base-2 exponentials.", SOFTMAX, True),
+    ("Shared memory has banks of 4 bytes.", SOFTMAX, False),
+    ("Licensed under the Apache License.", SOFTMAX, True),
+    ("pip install triton", SOFTMAX, True),
+    ("We now look at softmax.", SOFTMAX, True),
+    ("Sparse rows need structured A.", MATMUL, True),
+    ("On SVE use svdot.", INT8, True),
+    ("AVX-512 has 32 registers.", INT8, False),
+]
+
+
+@pytest.mark.parametrize(("text", "subject", "foreign"), FOREIGN)
+def test_a_sentence_is_foreign_if_it_is_about_something_else(text: str, subject: Subject, foreign: bool) -> None:
+    assert topics().foreign(text, subject) is foreign
+
+
+def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
+    assert kept_sentences(["Load wide.", "FP8: twice.", "Store wide."], MATMUL) == ["Load wide.", "Store wide."]
+    assert kept_sentences(["FP8: twice.", "Store wide."], MATMUL) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "tag", "subject", "fits"),
+    [
+        ("@triton.jit\ndef f(x): tl.load(x)", "python", SOFTMAX, True),
+        ("@triton.jit\ndef f(x): tl.dot(x, x)", "python", SOFTMAX, False),
+        ("float s = 0;", "cpp", INT8, True),
+        ("import torch", "python", INT8, False),
+        ("$ make", "bash", INT8, False),
+        ("zc_load(0);", "c", SOFTMAX.model_copy(update={"language": "zc"}), True),
+    ],
+)
+def test_a_listing_is_shown_if_it_is_in_the_language_and_of_the_operation(
+    code: str, tag: str, subject: Subject, fits: bool
+) -> None:
+    assert topics().is_code_for(code, tag, subject) is fits
+
+
+@pytest.mark.parametrize(
+    ("title", "backend", "language", "family"),
+    [
+        ("NVIDIA H100 NVIDIA GPUs", "cuda", "triton", "gpu"),
+        ("Huawei Ascend NPUs", "", "triton", "npu"),
+        ("Arm CPUs with Neon or SVE", "cpu", "cpp", "cpu"),
+        ("Qualcomm Hexagon NPUs", "", "cpp", "npu"),
+        ("", "", "cpp", "cpu"),
+        ("", "", "zc", "npu"),
+    ],
+)
+def test_the_family_of_a_target(title: str, backend: str, language: str, family: str) -> None:
+    assert family_of(title, backend, language) == family
+
+
+@pytest.mark.parametrize("subject", [SOFTMAX, MATMUL, INT8, SOFTMAX.model_copy(update={"family": "npu"})])
+def test_a_prompt_asks_at_most_fifteen_questions_once_each(subject: Subject, tmp_path: object) -> None:
+    asked = [question.asks for question in questions_for(subject, tmp_path)]
+    assert 0 < len(asked) <= MOST_QUESTIONS
+    assert len(set(asked)) == len(asked)
+
+
+def test_a_question_for_an_operation_is_not_asked_of_others() -> None:
+    asked = Question(asks="Tiles?", operations=("matrix multiplication",), unless=("h200",))
+    assert asked.fits(MATMUL)
+    assert not asked.fits(SOFTMAX)
