@@ -25,6 +25,8 @@ from synth.authors.openai import KEY, OpenAIAuthor
 from synth.authors.recorded import RecordedAuthor
 from synth.authors.spending import TABLE, Agent, Budget, Model, Models
 
+SHOWN_TOKENS = 10_000
+"""What a prompt has beside its limit, the task's source and two kernels, is rarely more."""
 NOBODY = "none"
 """The name of the author for runs of the tuner."""
 HOSTED_URL = "https://api.openai.com/v1"
@@ -178,7 +180,7 @@ def _author(settings: Settings, table: Models, spec: AuthorSpec, run: str) -> Au
 
 def most_for(settings: Settings, seats: Sequence[Seat], requests: int) -> Budget:
     """The most that so many requests may cost: in dollars if every price is known, else in tokens."""
-    sent_bytes = settings.prompt_tokens * TOKEN_CHARACTERS
+    sent_bytes = (settings.prompt_tokens + SHOWN_TOKENS) * TOKEN_CHARACTERS
     paid = [seat.most(sent_bytes, seat.output_tokens) for seat in seats if not seat.free]
     if any(one.dollars is None for one in paid):
         return Budget(tokens=requests * max(one.usage.total for one in paid))

@@ -22,9 +22,14 @@ from tests.runs.fakes import template
 from tests.synth.samples import INTERFACE, candidate, evidence
 
 SOFTMAX = load_task(Path(__file__).parents[2] / "examples" / "softmax.py")
-OPEN = "# Zchip\n\nA kernel starts with `zstart` on each of its cores. The scratchpad holds 48 KiB per core.\n"
+OPEN = (
+    "# Zchip\n\nA kernel starts with `zstart` on each of its cores. The scratchpad holds 48 KiB per core.\n\n"
+    "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+    "| wavefront_size | 16 | lane | zstart | the manual |\n\n"
+)
 SECRET = (
     "# Zchip programming\n\nThe planted instruction `zsecret.mma` multiplies tiles of a kernel on each core.\n\n"
+    "The special function unit computes exponentials by the planted instruction `zsecret.exp`.\n\n"
     "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
     "| lds_size | 777 | KiB | per planted core | the manual |\n\n"
     "## Kernel example\n\n```c\nzsecret_planted();\n```\n"
@@ -70,7 +75,7 @@ def test_a_hosted_author_gets_no_private_text_and_no_private_number(kb: Knowledg
 def test_a_local_author_gets_it(kb: KnowledgeBase, author: str) -> None:
     text = prompt(kb, author)
 
-    assert "zsecret.mma" in text
+    assert "zsecret.exp" in text
     assert "777" in text
 
 
