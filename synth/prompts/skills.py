@@ -1,4 +1,4 @@
-"""How a prompt shows a skill: its evidence, what its text says in a few lines, and its kernel if it fits the task."""
+"""How a prompt shows a skill: its evidence, and its kernel if that fits the task, else its text in a few lines."""
 
 import re
 
@@ -15,6 +15,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
     skill = recalled.skill
+    code = skill.candidate.source if with_kernel and skill.candidate else None
     own = [e for e in skill.own_evidence if e.passed]
     evidence = skill.best or (own[-1] if own else None)
     return render(
@@ -24,8 +25,8 @@ def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
         evidence=evidence,
         machine=evidence.environment.get("machine", "machine not recorded") if evidence else "",
         diagnosis=diagnose(evidence)[1:] if evidence else (),
-        text="\n".join(_gist(skill.description, skill.body)),
-        code=skill.candidate.source if with_kernel and skill.candidate else None,
+        text=one_line(skill.description) if code else "\n".join(_gist(skill.description, skill.body)),
+        code=code,
         tag=tag,
     )
 

@@ -54,7 +54,7 @@ def test_a_missing_value_is_an_error() -> None:
 
 def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
     recalled = skill("s", CPP)
-    texts = {"body": JINJA, "description": JINJA, "candidate": Candidate(language="cpp", source=JINJA)}
+    texts = {"description": JINJA, "candidate": Candidate(language="cpp", source=JINJA)}
     asked = request(
         stage=Stage.IMPROVE,
         language=CPP.model_copy(update={"rules": JINJA}),
