@@ -36,7 +36,7 @@ def at_workload(task: Task, workload: Workload) -> Task:
 
 
 def with_sizes(task: Task, sizes: Mapping[str, int]) -> ast.Module:
-    """The parsed file of a task with other sizes."""
+    """Parse the file of a task and give the names of its sizes other values."""
     tree = ast.parse(task.source)
     for node in _assignments(tree):
         node.value = _replaced(node.value, node.targets[0].id, lambda name, value: sizes.get(name, value))

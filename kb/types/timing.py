@@ -127,7 +127,7 @@ class Timing(Recorded):
         return self.speedup / factor, self.speedup * factor
 
     def may_win(self, sessions: int) -> bool:
-        """Whether it would be a win if so many sessions had the mean and the spread of those so far."""
+        """Whether it can still win: it would if so many sessions had the mean and the spread of those so far."""
         return self.speedup / self._factor(sessions) > WIN_MARGIN
 
     def _factor(self, sessions: int) -> float:

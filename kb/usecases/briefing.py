@@ -311,7 +311,7 @@ class _Reader:
 
 
 def _is_own_name(fact: Fact) -> bool:
-    """Whether a reader named its quantity, and not kb."""
+    """Whether the fact's reader gave its quantity a name that kb does not know."""
     return fact.quantity not in quantities().by_name and not _is_of_a_sheet(fact)
 
 

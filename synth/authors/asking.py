@@ -15,7 +15,7 @@ from synth.authors.spending import Budget, Model
 OUTPUT_TOKENS = 16_000
 """Most tokens of a reply; one that is longer gets twice as many once."""
 PAUSES_S = (2.0, 8.0, 30.0)
-"""Least pauses before the retries of a request whose failure may pass."""
+"""A request that failed for a reason that may pass is sent again after at least these pauses, one after the other."""
 LONGEST_PAUSE_S = 300.0
 """A service that asks for a longer pause ends the run, which can be resumed."""
 

@@ -156,7 +156,7 @@ class _Received:
         )
 
     def reply(self) -> Reply:
-        """The whole reply. What came before a cut is believed only if the stream had told why it stops."""
+        """The whole reply. If the connection was cut, the text counts only if the server had said why it ends."""
         if not self.finished:
             raise AuthorError("the connection was cut during the answer", Outcome.CUT, usage=self.usage)
         if self.finished == "length":

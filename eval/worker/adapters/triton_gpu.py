@@ -15,7 +15,7 @@ from eval.worker.channel import Message
 __all__ = ["load", "warm"]
 
 WARMUP_MS, REP_MS = 5, 20
-"""How long the autotuner times a configuration whose author names no times; Triton's default are 25 and 100 ms."""
+"""How long the autotuner times a configuration whose author names no times; Triton's defaults are 25 and 100 ms."""
 
 
 class TritonCandidate(GpuCandidate):
