@@ -74,8 +74,9 @@ def gpu_sources(task: Task, interface: Interface) -> dict[str, str]:
     sources = {**SOURCES, "torch.compile max-autotune": AUTOTUNED}
     if any(len(tensor.shape) == IMAGE_DIMENSIONS for tensor in interface.inputs):
         sources["channels-last"] = CHANNELS_LAST
+    more = interface.products or task.precision is Precision.IEEE  # by default, torch convolves in TF32 by itself
     multiplies = interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs)
-    in_tf32 = {f"{name}, TF32": TF32 + source for name, source in sources.items()} if multiplies else {}
+    in_tf32 = {f"{name}, TF32": TF32 + source for name, source in sources.items()} if more and multiplies else {}
     if task.precision is Precision.IEEE:
         sources = {name: IEEE + source for name, source in sources.items()}
     sources |= in_tf32

@@ -38,8 +38,9 @@ class MemoryPlan(NamedTuple):
 
     @property
     def expected(self) -> int:
-        """For a case, whose inputs and state in float64 give outputs in float64, once with changed values."""
-        return 3 * (self.inputs + self.state) + 2 * (self.outputs + self.working)
+        """For a case: inputs and state in float64, also changed; what a call in float64 holds; and outputs three times:
+        those of the reference's own precision, the known ones in float32, and the changes of these."""
+        return 3 * (self.inputs + self.state + self.outputs) + 2 * self.working
 
     @property
     def timed(self) -> int:

@@ -15,7 +15,7 @@ import torch
 from eval.oracle.blocks import blocks, on_host
 from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
-from eval.oracle.reference import LARGE_BYTES, Reference, Tensors, as_numbers, as_tuple, enough_memory, input_bytes
+from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import LOST, Comparison, Tolerance
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
@@ -67,7 +67,7 @@ class Case:
 
     @property
     def input_bytes(self) -> int:
-        return input_bytes(self.inputs)
+        return tensor_bytes(self.inputs)
 
     @property
     def output_bytes(self) -> int:
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def is_large(self) -> bool:
-        return self.input_bytes >= LARGE_BYTES
+        return is_large(self.input_bytes + self.output_bytes)
 
     def on_host(self) -> "Case":
         """The same with expected outputs and the errors allowed in the host's memory, where they leave a GPU room."""
@@ -270,8 +270,7 @@ def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
 @enough_memory()
 def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed | None = None) -> Case:
     """Raises TaskError if the reference fails, changes its inputs, or is too large."""
-    rounded = input_bytes(inputs) >= LARGE_BYTES
-    found = expected_of(reference, inputs, at_edges=bool(seed and seed.at_edges), rounded=rounded)
+    found = expected_of(reference, inputs, at_edges=bool(seed and seed.at_edges))
     return Case(name, reference, inputs, *found, seed)
 
 

@@ -12,7 +12,16 @@ import torch
 from eval.oracle.blocks import same_bits
 from eval.oracle.operations import Choice, record_choices
 from eval.oracle.precision import InTf32, farther, tf32_operations
-from eval.oracle.reference import PERTURBATION, Reference, Tensors, as_numbers, copied, is_float
+from eval.oracle.reference import (
+    PERTURBATION,
+    Reference,
+    Tensors,
+    as_numbers,
+    copied,
+    is_float,
+    is_large,
+    tensor_bytes,
+)
 from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, tolerance_of
 from kb.errors import TaskError, TaskSizeError
 from kb.types.kernels import Precision
@@ -44,15 +53,14 @@ Watch = Callable[[Callable[[], Tensors]], _Run]
 """Runs the reference, and records the choices if they are wanted."""
 
 
-def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool, rounded: bool) -> Expected:
+def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) -> Expected:
     """Raises TaskError if the reference fails or changes its inputs.
 
     Args:
         at_edges: Whether an output may jump where inputs change a little.
-        rounded: Whether outputs in float64 are kept in float32, unless the task itself is in float64.
     """
     native, dtypes = _native(reference, inputs)
-    rounded = rounded and torch.float64 not in dtypes
+    rounded = is_large(tensor_bytes((*inputs, *native))) and torch.float64 not in dtypes
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
 
     def watch(call: Callable[[], Tensors]) -> _Run:
@@ -149,6 +157,7 @@ def _also_in_tf32(
         computed = (*map(farther, computed, values, known), *computed[len(values) :])
         pairs = enumerate(zip(values, known, strict=False))
         reached |= {number for number, pair in pairs if not torch.equal(*pair)}
+        del values, pairs  # large ones have no room beside those of the next run
     return computed, reached
 
 

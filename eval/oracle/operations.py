@@ -9,6 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from eval.oracle.precision import PRODUCTS
+
 
 class Choice(NamedTuple):
     """One call of such an operation."""
@@ -63,6 +65,8 @@ class Work(NamedTuple):
     """Operations in matrix products, convolutions and attention, by torch's formulas; a multiply-add counts as two."""
     working_bytes: int
     """Most memory that the tensors which it makes take at once."""
+    products: bool
+    """Whether there are products of matrices, not only convolutions."""
 
 
 def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Work]:
@@ -71,11 +75,12 @@ def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Wo
     Args:
         known: Tensors that the call does not make.
     """
-    operations, most_bytes = 0, 0
+    operations, most_bytes, products = 0, 0, False
     live = {t.untyped_storage()._cdata: 0 for t in known if isinstance(t, torch.Tensor)}  # noqa: SLF001
 
     def measure(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        nonlocal operations, most_bytes
+        nonlocal operations, most_bytes, products
+        products = products or func.overloadpacket.__name__ in PRODUCTS
         if formula := flop_registry.get(func.overloadpacket):
             operations += formula(*args, **kwargs, out_val=result)
         for storage in (t.untyped_storage() for t in tree_leaves(result) if isinstance(t, torch.Tensor)):
@@ -86,7 +91,7 @@ def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Wo
 
     with _Observer(measure):
         result = call()
-    return result, Work(operations, most_bytes)
+    return result, Work(operations, most_bytes, products)
 
 
 def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[Choice]]:

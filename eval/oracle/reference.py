@@ -28,7 +28,8 @@ EXACTLY = "make it give values of the type of its inputs, as with .to(x.dtype): 
 IN_MODEL = "create tensors inside Model, so that they are in its state_dict"
 IN_INIT = "return numbers, strings, and lists, dictionaries or dataclasses of them, and build other objects in Model"
 LARGE_BYTES = 1 << 30
-"""Inputs of this size are large: a GPU may have room for few copies of them, and a host's memory is slow to reach."""
+"""Inputs and outputs of this size together are large: a GPU may have no room for many copies of them, and a host's
+memory is slow to reach."""
 SPREAD = 0.5
 """Standard deviation of noise on constant parameters and buffers, such as a LayerNorm's weights or a BatchNorm's
 statistics: no candidate may rely on them."""
@@ -128,7 +129,7 @@ class Reference:
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes."""
         inputs = self.inputs(0)
-        return self._described(inputs, self.native(inputs), Work(0, 0))
+        return self._described(inputs, self.native(inputs), Work(0, 0, products=False))
 
     def interface_with_work(self) -> Interface:
         """The same with what `forward` computes and holds, which takes longer."""
@@ -193,8 +194,13 @@ def interface_of(task: Task, *, device: str = "cpu") -> Interface:
         return Reference(task, seed=0, device=device).interface_with_work()
 
 
-def input_bytes(inputs: Sequence[Any]) -> int:
-    return sum(x.nbytes for x in inputs if isinstance(x, torch.Tensor))
+def tensor_bytes(values: Sequence[Any]) -> int:
+    return sum(x.nbytes for x in values if isinstance(x, torch.Tensor))
+
+
+def is_large(size_bytes: int) -> bool:
+    """Whether inputs and outputs of this size together are large."""
+    return size_bytes >= LARGE_BYTES
 
 
 def _execute(tree: ast.Module, name: str) -> dict[str, Any]:

@@ -189,8 +189,9 @@ class Ties:
 def no_change(expected: torch.Tensor, native: torch.Tensor) -> torch.Tensor:
     """What `add_changes` starts with: for each element no change, or whether an integer depends on rounding."""
     if not native.is_floating_point():
-        return native != expected
-    return torch.zeros_like(expected, dtype=torch.float64 if native.dtype == torch.float64 else torch.float32)
+        return (native != expected).contiguous()
+    dtype = torch.float64 if native.dtype == torch.float64 else torch.float32
+    return torch.zeros(expected.shape, dtype=dtype, device=expected.device)
 
 
 def add_changes(changes: Tensors, expected: Tensors, perturbed: Tensors) -> bool:

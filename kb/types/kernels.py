@@ -96,6 +96,8 @@ class Interface(Frozen):
     """Numbers among the arguments of `Model(...)`, in order, whatever lists or dictionaries they are in."""
     matrix_operations: int = 0
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
+    products: bool = True
+    """Whether there may be matrix products among them, not only convolutions."""
     working_bytes: int = 0
     """Most memory that one call of `Model` has at once besides inputs and state; outputs are part of it."""
     allowed: SkipJsonSchema[tuple[AllowedError, ...]] = ()

@@ -105,3 +105,10 @@ def test_a_candidate_in_cpp_sees_rows_whatever_the_layout_is() -> None:
 
     assert len(results) == len(cases)
     assert all(is_right(trial, case) for case in (cases[1], cases[4]))
+
+
+@pytest.mark.parametrize("result", ["x.exp().t()", "(x > 0).t()", "x.argsort(0).t()", "(x.exp().t(), x.sum(0))"])
+def test_a_reference_may_give_outputs_in_another_layout(result: str) -> None:
+    case = case_of("torch.randn(ROWS, COLS)", result)
+
+    assert case.compare(case.reference.native(case.inputs)).outcome == "passed"

@@ -9,7 +9,7 @@ from eval.clock.baseline_sources import EAGER, IEEE, TF32, gpu_sources
 from eval.oracle import expected
 from eval.oracle.cases import Case, draw_cases
 from eval.oracle.precision import CUDNN, PRODUCTS, computed_in, tf32_operations
-from eval.oracle.reference import Reference
+from eval.oracle.reference import Reference, interface_of
 from eval.oracle.values import learn_structures
 from kb.types.evidence import Outcome
 from kb.types.kernels import Interface, Precision, Task, TensorSpec
@@ -180,6 +180,23 @@ def test_baselines_compute_in_the_precision_of_the_task_and_some_in_tf32() -> No
     assert usual.keys() == exact.keys()
     assert (IEEE in usual[EAGER], IEEE in exact[EAGER]) == (False, True)
     assert all(IEEE not in source for name, source in exact.items() if TF32 in source)
+
+
+@pytest.mark.parametrize(
+    ("result", "precision", "more"),
+    [
+        ("self.conv(x)", Precision.DEFAULT, False),
+        ("self.conv(x)", Precision.IEEE, True),
+        ("self.conv(x).flatten(2) @ torch.ones(484, 3, device=x.device)", Precision.DEFAULT, True),
+        ("torch.nn.functional.scaled_dot_product_attention(x, x, x)", Precision.DEFAULT, True),
+        ("x.exp()", Precision.IEEE, False),
+    ],
+    ids=["by default torch convolves in it", "in ieee it does not", "products", "attention", "nothing to multiply"],
+)
+def test_baselines_in_tf32_are_timed_only_where_they_differ(result: str, precision: Precision, more: bool) -> None:
+    seen = task(result, precision=precision)
+
+    assert any(TF32 in source for source in gpu_sources(seen, interface_of(seen)).values()) is more
 
 
 def test_the_class_is_part_of_what_a_task_is_and_the_usual_one_changes_no_digest() -> None:
