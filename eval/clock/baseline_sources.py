@@ -29,6 +29,8 @@ class ModelNew(Model):
         self.forward = torch.compile(super().forward, dynamic=False, mode="max-autotune-no-cudagraphs")
 """
 IEEE = "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False\n"
+IN_TF32 = ", TF32"
+"""How the names of the baselines in TF32 end."""
 TF32 = "torch.set_float32_matmul_precision('high')\ntorch.backends.cudnn.allow_tf32 = True\n"
 CHANNELS_LAST = """
 class ModelNew(Model):
@@ -76,7 +78,7 @@ def gpu_sources(task: Task, interface: Interface) -> dict[str, str]:
         sources["channels-last"] = CHANNELS_LAST
     more = interface.products or task.precision is Precision.IEEE  # by default, torch convolves in TF32 by itself
     multiplies = interface.matrix_operations and any(tensor.dtype == "float32" for tensor in interface.inputs)
-    in_tf32 = {f"{name}, TF32": TF32 + source for name, source in sources.items()} if more and multiplies else {}
+    in_tf32 = {f"{name}{IN_TF32}": TF32 + source for name, source in sources.items()} if more and multiplies else {}
     if task.precision is Precision.IEEE:
         sources = {name: IEEE + source for name, source in sources.items()}
     sources |= in_tf32

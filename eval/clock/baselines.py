@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from eval.clock.baseline_sources import GUARDS, SOURCES, compiles
+from eval.clock.baseline_sources import GUARDS, IN_TF32, SOURCES, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
@@ -77,6 +77,9 @@ class Baselines:
     ) -> None:
         case = given_case("sizes as given", reference)
         self.reference, self.case = reference, case.on_host() if on_host else case
+        self._wrong_in_tf32 = self._error_in_tf32() if any(name.endswith(IN_TF32) for name in sources) else ""
+        if self._wrong_in_tf32:
+            sources = {name: source for name, source in sources.items() if not name.endswith(IN_TF32)}
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
@@ -104,7 +107,7 @@ class Baselines:
         Raises:
             JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
-        self.medians_us, self.notes = {}, []
+        self.medians_us, self.notes = {}, [self._wrong_in_tf32] if self._wrong_in_tf32 else []
         running = self._kept_sets[0]
         for pending in running.values():
             pending.wait()  # one that still compiles would disturb the calls of the others
@@ -122,6 +125,11 @@ class Baselines:
             for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
                 running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}
+
+    def _error_in_tf32(self) -> str:
+        """Why the reference in TF32 is no baseline; empty if it may be one. Compiled ones would be wrong alike."""
+        result = self.case.compare(self.reference.native(self.case.inputs, all_in_tf32=True))
+        return "" if result.outcome is Outcome.PASSED else f"no baseline in TF32: {result.detail}"
 
     def begin(self, session: int) -> None:
         """Set `workers` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""

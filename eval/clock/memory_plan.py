@@ -6,7 +6,7 @@ from eval.roofline import tensor_bytes
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface
 
-MOST, ROOMY = 0.9, 0.75
+MOST, ROOMY = 0.9, 0.6
 """Share of the memory that tensors may take, because drivers and libraries of several processes need the rest; and that
 they take at most where what could be elsewhere stays."""
 SETS = 0.25

@@ -25,12 +25,12 @@ PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "_scaled_dot_product_effi
 
 
 @contextmanager
-def computed_in(precision: Precision) -> Iterator[None]:
-    """Lets torch use TF32 as it usually does here, or not at all."""
+def computed_in(precision: Precision | None) -> Iterator[None]:
+    """Lets torch use TF32 as it usually does here, or not at all; if None, for everything that it can."""
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, matmul.allow_tf32
-    if precision is Precision.IEEE:
-        cudnn.allow_tf32 = matmul.allow_tf32 = False
+    if precision is not Precision.DEFAULT:
+        cudnn.allow_tf32 = matmul.allow_tf32 = precision is None
     try:
         yield
     finally:

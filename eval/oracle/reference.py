@@ -95,10 +95,10 @@ class Reference:
             )
         return [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
 
-    def native(self, inputs: Sequence[Any]) -> Tensors:
+    def native(self, inputs: Sequence[Any], *, all_in_tf32: bool = False) -> Tensors:
         """The outputs of the reference, in its own precision; inputs that lie elsewhere are copied to its device."""
         here = [x.to(self.device) if isinstance(x, torch.Tensor) else x for x in inputs]
-        with computed_in(self.task.precision):
+        with computed_in(None if all_in_tf32 else self.task.precision):
             outputs: Tensors = self._guarded("forward()", lambda: as_tuple(self.model(*here)))
         return outputs
 

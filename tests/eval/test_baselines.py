@@ -8,11 +8,12 @@ from functools import partial
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.clock.baseline_sources import EAGER, SOURCES, worker_settings
+from eval.clock.baseline_sources import EAGER, IN_TF32, SOURCES, TF32, worker_settings
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import TimedWorker
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
+from eval.oracle.reference import Reference
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
@@ -47,6 +48,28 @@ def test_a_baseline_that_a_candidate_disturbed_is_started_again(
     try:
         assert found.workers
         assert set(found.medians_us) == ({EAGER, "other"} if runs else {EAGER})
+    finally:
+        found.close()
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_no_baseline_in_tf32_starts_where_the_reference_itself_would_be_wrong_in_it(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = Reference.native
+
+    def changed(self: Reference, inputs: list[object], *, all_in_tf32: bool = False) -> tuple[torch.Tensor, ...]:
+        return tuple(factor * x for x in native(self, inputs)) if all_in_tf32 else native(self, inputs)
+
+    monkeypatch.setattr(Reference, "native", changed)
+    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
+    in_tf32 = EAGER + IN_TF32
+    sources = {EAGER: SOURCES[EAGER], in_tf32: TF32 + SOURCES[EAGER]}
+    found = Baselines(task("scale"), reference("scale"), sources, trial_of)
+    try:
+        assert found.workers
+        assert (in_tf32 in found.medians_us) is (factor == 1.0)
+        assert any(note.startswith("no baseline in TF32: ") for note in found.notes) is (factor != 1.0)
     finally:
         found.close()
 
