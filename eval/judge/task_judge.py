@@ -28,7 +28,7 @@ from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
-from kb.types.evidence import CaseResult, Evidence, Outcome
+from kb.types.evidence import CaseResult, Estimate, Evidence, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task, Workload, workload_name
 from kb.types.target import Isa
@@ -110,6 +110,14 @@ class TaskJudge:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             **vars(verdict),
         )
+
+    def estimate(self, candidate: Candidate) -> Estimate:
+        """A quick timing, in a worker like those of `verify`; raises JudgeError as it does, or if nothing is timed."""
+        language = self._language_of(candidate)
+        try:
+            return Estimate(time_us=self.device.quick_time_us(candidate, language))
+        except Fault as fault:
+            return Estimate(detail=f"{fault.outcome}: {fault.detail}")
 
     def close(self) -> None:
         """End what it has started."""

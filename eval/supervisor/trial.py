@@ -100,9 +100,11 @@ class Trial(WorkerSettings):
 
     def start_warm_workers(self, *, checks: int, sessions: int) -> None:
         """Let workers start that check this candidate and the next ones, and those that time one in its sessions."""
-        checking, timed = self._settings(poisoned=True), self._settings(poisoned=False)
         if self.warm_pool:
-            self.warm_pool.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
+            timed = self._settings(poisoned=False)
+            checking_ahead = [self._settings(poisoned=True)] * checks
+            first, others = checking_ahead[:1], checking_ahead[1:]
+            self.warm_pool.start([*first, *[timed] * sessions, *others])
 
     def _settings(self, *, poisoned: bool) -> WorkerSettings:
         settings = WorkerSettings(**{each.name: getattr(self, each.name) for each in fields(WorkerSettings)})

@@ -5,9 +5,9 @@ from enum import StrEnum
 from math import inf
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
-from kb.types.base import Recorded
+from kb.types.base import Frozen, Recorded
 from kb.types.kernels import LanguageName, Precision, digest_of
 from kb.types.target import IsaText
 from kb.types.timing import Natural, Timing
@@ -140,6 +140,15 @@ class Bottleneck(Recorded):
             if share
         ]
         return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
+
+
+class Estimate(Frozen):
+    """A short timing of a candidate at the task's own sizes, right there on one set of inputs. It is no evidence."""
+
+    time_us: PositiveFloat | None = None
+    """Median time of a call; None if the candidate was refused."""
+    detail: str = ""
+    """Why it was refused."""
 
 
 class Evidence(Recorded):
