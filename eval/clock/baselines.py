@@ -18,6 +18,7 @@ from eval.clock.timing import median_us
 from eval.languages.registry import TORCH
 from eval.oracle.cases import given_case
 from eval.oracle.reference import Reference
+from eval.supervisor.settings import Spent
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import PendingProcess
 from eval.worker.fault import Fault
@@ -54,6 +55,7 @@ class Baselines:
         one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
             timed, and only the fastest stays.
         on_host: Whether the expected outputs are kept in the host's memory.
+        spent: The time for which the first candidate waits for them is added here.
 
     Attributes:
         kept: How many sets may run at the same time.
@@ -74,13 +76,14 @@ class Baselines:
         kept: int = 1,
         one_by_one: bool = False,
         on_host: bool = False,
+        spent: Spent | None = None,
     ) -> None:
         case = given_case("sizes as given", reference)
         self.reference, self.case = reference, case.on_host() if on_host else case
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        self.kept, self._one_by_one = kept, one_by_one
+        self.kept, self._one_by_one, self._spent = kept, one_by_one, spent or Spent()
         self._idle_workers: dict[str, IdleWorker] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
@@ -116,7 +119,8 @@ class Baselines:
         """
         self.medians_us, self.notes = {}, []
         self.start()
-        self.wait()
+        with self._spent.on("baselines_s"):
+            self.wait()
         running = self._kept_sets[0]
         with as_judge_errors():
             self._check_canaries()
@@ -194,7 +198,8 @@ class Baselines:
         if source and not (found and found.worker.is_reusable):
             if found:
                 found.__exit__()
-            idle = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
+            waits = Candidate(language=language.name, source=source)
+            idle = replace(trial, candidate=waits, guards=GUARDS, spent=Spent())
             with as_judge_errors():
                 started = IdleWorker(idle, self.reference, self.case, self.memory).__enter__()
                 self._idle_workers[language.name] = started

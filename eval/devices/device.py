@@ -12,7 +12,7 @@ from eval.clock.baseline_sources import SOURCES, worker_settings
 from eval.languages.registry import TORCH
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.settings import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard, Spent
 from eval.worker.fault import Fault
 from kb.errors import FactError, JudgeError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome
@@ -66,6 +66,8 @@ class Setup:
     """What judges instead of a device of this machine."""
     workload: Workload = field(default_factory=dict)
     """Which one of several the task is at; empty if it has only one."""
+    spent: Spent = field(default_factory=Spent)
+    """By the verdict in progress."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Device(ABC):
         from eval.supervisor.trial import Trial
 
         setup = self.setup
-        defaults: dict[str, Any] = {"level": setup.level, "call_s": setup.call_s, "guards": setup.guards}
+        defaults = {"level": setup.level, "call_s": setup.call_s, "guards": setup.guards, "spent": setup.spent}
         return Trial(candidate, language=language, **{**defaults, **settings})
 
     def close(self) -> None:  # noqa: B027
@@ -181,8 +183,11 @@ class TimingDevice(Device):
     def baselines(self) -> Baselines:
         from eval.clock.baselines import Baselines
 
-        trial_of = partial(self.trial, language=TORCH, warm_pool=None, **worker_settings())
-        return Baselines(self.setup.task, self.setup.reference, self.sources(), trial_of, **self.baseline_limits())
+        trial_of = partial(self.trial, language=TORCH, warm_pool=None, spent=Spent(), **worker_settings())
+        setup = self.setup
+        return Baselines(
+            setup.task, setup.reference, self.sources(), trial_of, spent=setup.spent, **self.baseline_limits()
+        )
 
     def sources(self) -> Mapping[str, str]:
         """What makes candidates of the reference, by the name of the baseline."""
