@@ -18,6 +18,7 @@ from eval.clock.timing import median_us
 from eval.languages.registry import TORCH
 from eval.oracle.cases import given_case
 from eval.oracle.reference import Reference
+from eval.supervisor.settings import Spent
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import PendingProcess
 from eval.worker.fault import Fault
@@ -40,7 +41,7 @@ WorkerSet = dict[str, PendingProcess[TimedWorker]]
 
 
 class Baselines:
-    """The running baselines of a task. They start in the background on construction; close them at the end.
+    """The baselines of a task, which run once they are asked for; close them at the end.
 
     Processes of the same program differ in speed by luck. So each session has a set of workers of its own. The sets of
     a candidate's first sessions are kept for the next candidates, and those of its later sessions start after its own
@@ -54,6 +55,7 @@ class Baselines:
         one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
             timed, and only the fastest stays.
         on_host: Whether the expected outputs are kept in the host's memory.
+        spent: The time for which the first candidate waits for them is added here.
 
     Attributes:
         kept: How many sets may run at the same time.
@@ -74,6 +76,7 @@ class Baselines:
         kept: int = 1,
         one_by_one: bool = False,
         on_host: bool = False,
+        spent: Spent | None = None,
     ) -> None:
         case = given_case("sizes as given", reference)
         self.reference, self.case = reference, case.on_host() if on_host else case
@@ -83,7 +86,7 @@ class Baselines:
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        self.kept, self._close = kept, 1.0 if one_by_one else CLOSE
+        self.kept, self._one_by_one, self._spent = kept, one_by_one, spent or Spent()
         self._idle_workers: dict[str, IdleWorker] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
@@ -94,11 +97,21 @@ class Baselines:
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._first_pool = ThreadPoolExecutor(at_once)
         self._later_pool = ThreadPoolExecutor(len(self._trials) * self.kept) if self.kept > 1 else self._first_pool
-        self._kept_sets = {0: self._started(list(self._trials)[: 1 if one_by_one else None], self._first_pool)}
+        self._kept_sets: dict[int, WorkerSet] = {}
         self._late_sets: dict[int, WorkerSet] = {}
         """By session. They start after a candidate's workers, and are for this candidate alone."""
-        self._canaries = self._started_canaries()
         atexit.register(self.close)
+
+    def start(self) -> None:
+        """Let the first set start in the background."""
+        if not self._kept_sets:
+            self._kept_sets[0] = self._started(list(self._trials)[: 1 if self._one_by_one else None], self._first_pool)
+            self._canaries = self._started_canaries()
+
+    def wait(self) -> None:
+        """Wait until all that start have started, because that would disturb what is timed."""
+        for pending in (pending for found in self._kept_sets.values() for pending in found.values()):
+            pending.wait()
 
     @cached_property
     def workers(self) -> dict[str, TimedWorker]:
@@ -108,9 +121,10 @@ class Baselines:
             JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
         self.medians_us, self.notes = {}, [self._wrong_in_tf32] if self._wrong_in_tf32 else []
+        self.start()
+        with self._spent.on("baselines_s"):
+            self.wait()
         running = self._kept_sets[0]
-        for pending in running.values():
-            pending.wait()  # one that still compiles would disturb the calls of the others
         with as_judge_errors():
             self._check_canaries()
         for name in self._trials:
@@ -121,7 +135,7 @@ class Baselines:
                     raise _judge_error(error) from error
                 self.notes.append(f"no {name} baseline: {str(error)[:200]}")
                 running.pop(name).end()
-            limit_us = self._close * min(self.medians_us.values())
+            limit_us = (1.0 if self._one_by_one else CLOSE) * min(self.medians_us.values())
             for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
                 running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}
@@ -192,7 +206,8 @@ class Baselines:
         if source and not (found and found.worker.is_reusable):
             if found:
                 found.__exit__()
-            idle = replace(trial, candidate=Candidate(language=language.name, source=source), guards=GUARDS)
+            waits = Candidate(language=language.name, source=source)
+            idle = replace(trial, candidate=waits, guards=GUARDS, spent=Spent())
             with as_judge_errors():
                 started = IdleWorker(idle, self.reference, self.case, self.memory).__enter__()
                 self._idle_workers[language.name] = started
@@ -202,7 +217,8 @@ class Baselines:
         """End all workers."""
         _end_sets(self._kept_sets)
         _end_sets(self._late_sets)
-        self._canaries.end()
+        if "_canaries" in vars(self):
+            self._canaries.end()
         for worker in self._idle_workers.values():
             worker.__exit__()
         self._first_pool.shutdown()

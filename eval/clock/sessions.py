@@ -229,7 +229,7 @@ def _session(
     """One session, counted from 0."""
     trial, baselines = workers.trial, workers.baselines
     session_s = POLICIES[baselines.reference.device].session_s
-    with _one_thread(), workers.start(number) as candidate:
+    with one_thread(), workers.start(number) as candidate:
         short = min(baselines.medians_us.values()) < SHORT_US
         replayed = [candidate.capture(on=short), baselines.capture(on=short)]
         idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
@@ -266,7 +266,7 @@ def _disagreement(times: _SessionTimes) -> Fault | None:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Limit torch to one thread in the judge, because idle threads of the judge would slow the workers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

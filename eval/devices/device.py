@@ -12,9 +12,9 @@ from eval.clock.baseline_sources import SOURCES, worker_settings
 from eval.languages.registry import TORCH
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
-from eval.supervisor.settings import ALL_GUARDS, Guard
+from eval.supervisor.settings import ALL_GUARDS, Guard, Spent
 from eval.worker.fault import Fault
-from kb.errors import FactError
+from kb.errors import FactError, JudgeError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task, Workload
@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # these import torch, which the driver does not load
 SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 """A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
 
+QUICK_S = 20.0
+"""Time limit for one build or call where only a quick timing is asked for."""
 DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"
 
 
@@ -64,6 +66,8 @@ class Setup:
     """What judges instead of a device of this machine."""
     workload: Workload = field(default_factory=dict)
     """Which one of several the task is at; empty if it has only one."""
+    spent: Spent = field(default_factory=Spent)
+    """By the verdict in progress."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +145,21 @@ class Device(ABC):
             JudgeError: this machine cannot judge it.
         """
 
+    def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
+        """Time of a call, in microseconds, from a few calls: see `kb.types.protocols.Judge.estimate`.
+
+        Raises:
+            Fault: the candidate is refused.
+            JudgeError: this device times nothing.
+        """
+        raise JudgeError(f"kernels for {self.setup.target} are not timed here", hint="verify them instead")
+
     def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
         """The settings for running a candidate as it is timed; `settings` are fields of Trial that differ."""
         from eval.supervisor.trial import Trial
 
         setup = self.setup
-        defaults: dict[str, Any] = {"level": setup.level, "call_s": setup.call_s, "guards": setup.guards}
+        defaults = {"level": setup.level, "call_s": setup.call_s, "guards": setup.guards, "spent": setup.spent}
         return Trial(candidate, language=language, **{**defaults, **settings})
 
     def close(self) -> None:  # noqa: B027
@@ -170,8 +183,11 @@ class TimingDevice(Device):
     def baselines(self) -> Baselines:
         from eval.clock.baselines import Baselines
 
-        trial_of = partial(self.trial, language=TORCH, warm_pool=None, **worker_settings())
-        return Baselines(self.setup.task, self.setup.reference, self.sources(), trial_of, **self.baseline_limits())
+        trial_of = partial(self.trial, language=TORCH, warm_pool=None, spent=Spent(), **worker_settings())
+        setup = self.setup
+        return Baselines(
+            setup.task, setup.reference, self.sources(), trial_of, spent=setup.spent, **self.baseline_limits()
+        )
 
     def sources(self) -> Mapping[str, str]:
         """What makes candidates of the reference, by the name of the baseline."""
@@ -186,7 +202,15 @@ class TimingDevice(Device):
         """How many baselines run at the same time, and where their case is: optional arguments of Baselines."""
 
     def start(self) -> None:
-        _ = self.baselines
+        self.baselines.start()
+
+    def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
+        from eval.clock.quick_timing import quick_time_us
+
+        trial = self.trial(
+            candidate, language, call_s=min(QUICK_S, self.setup.call_s), guards=self.setup.guards - {Guard.OVERWRITING}
+        )
+        return quick_time_us(trial, self.baselines)
 
     def close(self) -> None:
         if baselines := vars(self).get("baselines"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,23 +79,20 @@ class Gpu(TimingDevice):
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Verdict:
-        from torch import OutOfMemoryError
-
         from eval.clock.gpu_use import GpuUse
         from eval.clock.sessions import time_candidate
-        from eval.worker.gpu_driver import DriverError
 
         trial, baselines = self.trial(candidate, language), self.baselines
-        if self._has_room:
-            trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
-        try:
+        trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
+        with _full_memory_is_its_fault():
             log = trial.check(cases, results)
             self._warm_pool.wait()
             timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
-        except (OutOfMemoryError, DriverError) as error:
-            why = f"it leaves too little of the GPU's memory for its own inputs: {str(error)[:MEMORY_CHARACTERS]}"
-            raise Fault(Outcome.CRASHED, why) from error
         return self.timed_verdict(timing, (busy, *baselines.notes), log)
+
+    def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
+        with _full_memory_is_its_fault():
+            return super().quick_time_us(candidate, language)
 
     def close(self) -> None:
         super().close()
@@ -117,7 +115,7 @@ class Gpu(TimingDevice):
             "writable": (*WRITABLE, *settings.pop("writable", ())),
             "devices": device_files(self._nvml.minor if self._nvml else None),
             "environment": {**self._environment, **settings.pop("environment", {})},
-            "warm_pool": self._warm_pool,
+            "warm_pool": self._warm_pool if self._has_room else None,
         }
         return super().trial(candidate, language.model_copy(update={"adapter": adapter}), **{**own, **settings})
 
@@ -152,6 +150,19 @@ class Gpu(TimingDevice):
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         return kept | {"CUDA_VISIBLE_DEVICES": self._nvml.uuid} if self._nvml else kept
+
+
+@contextmanager
+def _full_memory_is_its_fault() -> Iterator[None]:
+    from torch import OutOfMemoryError
+
+    from eval.worker.gpu_driver import DriverError
+
+    try:
+        yield
+    except (OutOfMemoryError, DriverError) as error:
+        why = f"it leaves too little of the GPU's memory for its own inputs: {str(error)[:MEMORY_CHARACTERS]}"
+        raise Fault(Outcome.CRASHED, why) from error
 
 
 def device_files(number: int | None = None) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ class TritonCompiler(Device):
                     raise
                 results.clear()
                 unchecked = [f"not checked in the interpreter: {fault.detail}"]
-            compiled = compiling.result()
+            with setup.spent.on("compile_s"):
+                compiled = compiling.result()
         if not compiled.launched:
             raise Fault(Outcome.NO_KERNEL, "forward launched no Triton kernel")
         if over := excess(compiled.screens):

@@ -15,7 +15,7 @@ from kb import errors
 from kb.errors import JudgeError
 from kb.storage import slug
 from kb.types.base import Frozen
-from kb.types.evidence import Evidence
+from kb.types.evidence import Estimate, Evidence
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task
 from kb.types.target import ABSENT, Isa, IsaText
@@ -41,6 +41,14 @@ class Assignment(Frozen):
     counterexamples: Path
     describe: bool = False
     """Whether only the interface is asked for, with the errors allowed: then nothing is judged."""
+
+
+class Question(Frozen):
+    """What a judge is asked then."""
+
+    candidate: Candidate
+    estimate: bool = False
+    """Whether only an `Estimate` is wanted, and no `Evidence`."""
 
 
 class LocalJudge:
@@ -107,7 +115,11 @@ class LocalJudge:
         Raises:
             JudgeError: the judge failed, or cannot judge this language for this target.
         """
-        return Evidence.model_validate(self._ask(candidate)["evidence"])
+        return Evidence.model_validate(self._ask(Question(candidate=candidate))["answer"])
+
+    def estimate(self, candidate: Candidate) -> Estimate:
+        """See `kb.types.protocols.Judge`; errors as in `verify`, also where the target's kernels are not timed here."""
+        return Estimate.model_validate(self._ask(Question(candidate=candidate, estimate=True))["answer"])
 
     def __enter__(self) -> Self:
         return self

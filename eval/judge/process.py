@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from eval.devices.registry import device_for
-from eval.judge.driver import Assignment
+from eval.judge.driver import Assignment, Question
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
-from kb.types.kernels import Candidate, Interface, Task
+from kb.types.kernels import Interface, Task
 
 if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge
@@ -69,7 +69,9 @@ def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
                     interface = _with_errors(judge.interface, assignment.task)
                 reply: Message = {"interface": interface.model_dump(mode="json")}
             else:
-                reply = {"evidence": judge.verify(Candidate.model_validate(question)).model_dump(mode="json")}
+                asked = Question.model_validate(question)
+                answer = (judge.estimate if asked.estimate else judge.verify)(asked.candidate)
+                reply = {"answer": answer.model_dump(mode="json")}
         except KbError as error:
             reply = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
         channel.send(reply)

@@ -6,6 +6,7 @@ The judge runs the task's reference; the candidate runs only in a worker.
 import os
 import platform
 import secrets
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
-from kb.types.evidence import CaseResult, Evidence, Outcome
+from kb.types.evidence import CaseResult, Estimate, Evidence, Outcome, Took
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task, Workload, workload_name
 from kb.types.target import Isa
@@ -81,6 +82,8 @@ class TaskJudge:
         """Raises JudgeError if the device does not judge the candidate's language, or cannot do so on this machine."""
         results: list[CaseResult] = []
         language = self._language_of(candidate)
+        start, spent = time.monotonic(), self.setup.spent
+        spent.compile_s = spent.baselines_s = 0.0
         self.device.start()
         cases = self._cases.for_candidate() if self.device.runs else []
         try:
@@ -105,11 +108,20 @@ class TaskJudge:
             sizes=self.interface.sizes,
             precision=self.task.precision,
             cases=tuple(results),
+            took=Took(**vars(spent), judge_s=time.monotonic() - start - sum(vars(spent).values())),
             sandbox_level=self.setup.level,
             environment=_environment() | language.versions(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             **vars(verdict),
         )
+
+    def estimate(self, candidate: Candidate) -> Estimate:
+        """A quick timing, in a worker like those of `verify`; raises JudgeError as it does, or if nothing is timed."""
+        language = self._language_of(candidate)
+        try:
+            return Estimate(time_us=self.device.quick_time_us(candidate, language))
+        except Fault as fault:
+            return Estimate(detail=f"{fault.outcome}: {fault.detail}")
 
     def close(self) -> None:
         """End what it has started."""

@@ -14,7 +14,7 @@ from eval.supervisor.folder import Artifacts, collect, new_folder, remove, resto
 from eval.supervisor.forked import START_S, ForkedWorker
 from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
-from eval.supervisor.settings import Guard, WorkerSettings
+from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.shared_pages import new_memory
 from eval.supervisor.tree import ProcessTree
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
@@ -56,20 +56,22 @@ class WorkerProcess:
         self.gpu_activity = RateLimit()
         self.at_end = ExitStack()
         self._artifacts: Artifacts = {}
+        self._spent = Spent()
         self._log = (self.folder / "log").open("a+b")
         self._channel = Channel(CLOSED, CLOSED)
         self._launch = Launch(settings, self.folder, self._log)
         self._process: ForkedWorker | None = None
         self._interrupted = False
 
-    def give(self, candidate: Candidate, artifacts: Artifacts | None = None) -> Self:
+    def give(self, candidate: Candidate, artifacts: Artifacts | None = None, spent: Spent | None = None) -> Self:
         """Give it its candidate, before it is entered.
 
         Args:
             artifacts: What compilers made of the candidate in its first worker, which fills this in.
+            spent: The time for that is added here.
         """
         (self.folder / f"candidate{self._language.suffix}").write_text(candidate.source, encoding="utf-8")
-        self._artifacts = {} if artifacts is None else artifacts
+        self._artifacts, self._spent = {} if artifacts is None else artifacts, spent or Spent()
         restore(self._artifacts, self.folder)
         return self
 
@@ -87,7 +89,8 @@ class WorkerProcess:
             if self._process is None:
                 self._start()
             if self._launch.compiler and not self._artifacts:
-                self._launch.compile()
+                with self._spent.on("compile_s"):
+                    self._launch.compile()
                 collect(self._artifacts, self.folder)
         except BaseException:
             self.kill()
@@ -113,6 +116,11 @@ class WorkerProcess:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the candidate is compiled before it is loaded; otherwise its first call may compile it."""
+        return bool(self._launch.compiler)
 
     @property
     def is_alive(self) -> bool:

@@ -1,6 +1,8 @@
 """What a worker is started with: its language, its sandbox, and the guards of the judge."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -36,6 +38,25 @@ class Guard(StrEnum):
 
 
 ALL_GUARDS = frozenset(Guard)
+
+
+@dataclass
+class Spent:
+    """Seconds of a verdict in which the judge waits for compilers."""
+
+    compile_s: float = 0.0
+    """For what is built of the candidate, and its first call at each set of sizes if a call compiles it."""
+    baselines_s: float = 0.0
+    """Until the baselines have started."""
+
+    @contextmanager
+    def on(self, part: str) -> Iterator[None]:
+        """Add the time of a `with` block to a field."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            setattr(self, part, getattr(self, part) + time.monotonic() - start)
 
 
 @dataclass(frozen=True, kw_only=True)

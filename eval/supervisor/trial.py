@@ -14,7 +14,7 @@ from eval.oracle.reference import Reference
 from eval.supervisor.folder import Artifacts
 from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors
 from eval.supervisor.process import WorkerProcess
-from eval.supervisor.settings import Guard, WorkerSettings
+from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
 from eval.worker.fault import Fault
 from eval.worker.zygote import THREADS
@@ -84,6 +84,7 @@ class Trial(WorkerSettings):
     threads: int = field(default_factory=torch.get_num_threads, kw_only=True)
     """How many threads OpenMP and torch may use in a worker: as many as torch did here when the trial was made."""
     warm_pool: WarmPool | None = field(default=None, kw_only=True)
+    spent: Spent = field(default_factory=Spent, kw_only=True)
     artifacts: Artifacts = field(default_factory=dict, init=False)
     """The files that compilers wrote for its first worker; the others need not compile it again."""
 
@@ -96,13 +97,15 @@ class Trial(WorkerSettings):
         """
         settings = self._settings(poisoned=poisoned)
         worker = self.warm_pool.take(settings) if self.warm_pool else WorkerProcess(settings, memory)
-        return worker.give(self.candidate, self.artifacts)
+        return worker.give(self.candidate, self.artifacts, self.spent)
 
     def start_warm_workers(self, *, checks: int, sessions: int) -> None:
         """Let workers start that check this candidate and the next ones, and those that time one in its sessions."""
-        checking, timed = self._settings(poisoned=True), self._settings(poisoned=False)
         if self.warm_pool:
-            self.warm_pool.start([checking, *[timed] * sessions, *[checking] * (checks - 1)])
+            timed = self._settings(poisoned=False)
+            checking_ahead = [self._settings(poisoned=True)] * checks
+            first, others = checking_ahead[:1], checking_ahead[1:]
+            self.warm_pool.start([*first, *[timed] * sessions, *others])
 
     def _settings(self, *, poisoned: bool) -> WorkerSettings:
         settings = WorkerSettings(**{each.name: getattr(self, each.name) for each in fields(WorkerSettings)})
@@ -154,6 +157,7 @@ class Trial(WorkerSettings):
                 for e, d in (zip(case.expected, case.dtypes, strict=True) if case else ())
             ],
         )
+        self.spent.compile_s += worker.reply_s
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         """Put sets of inputs into the memory that the worker maps, laid out as its language promises."""
@@ -246,6 +250,8 @@ class Trial(WorkerSettings):
         shared = self.share(worker, [case.inputs])
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)
+        if settles and not worker.is_compiled:
+            self.spent.compile_s += report.outside_s
         outputs = self.read_outputs(worker, report, case)
         if settles and Guard.AT_ONCE in self.guards:
             worker.let_run(SETTLE_S)

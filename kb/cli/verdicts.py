@@ -38,6 +38,8 @@ def show_verdict(verdict: Verdict) -> None:
             show(f"    {line}")
     for sentence in verdict.advice:
         show_wrapped(sentence, "  ")
+    if evidence.took:
+        show(f"  {evidence.took}")
     versions = "; ".join(f"{name} {value}" for name, value in evidence.environment.items())
     show_wrapped(f"sandbox level {evidence.sandbox_level}; {versions}", "  ")
 

@@ -5,9 +5,9 @@ from enum import StrEnum
 from math import inf
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
-from kb.types.base import Recorded
+from kb.types.base import Frozen, Recorded
 from kb.types.kernels import LanguageName, Precision, digest_of
 from kb.types.target import IsaText
 from kb.types.timing import Natural, Timing
@@ -142,6 +142,29 @@ class Bottleneck(Recorded):
         return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
 
 
+class Took(Recorded):
+    """Seconds for a verdict; their sum is what it took."""
+
+    compile_s: float
+    """For compiling the candidate, with its first calls if these compile it."""
+    baselines_s: float
+    """Waiting for the baselines to compile."""
+    judge_s: float
+
+    def __str__(self) -> str:
+        baselines = f", its baselines in {self.baselines_s:.1f} s" if self.baselines_s else ""
+        return f"compiled in {self.compile_s:.1f} s{baselines}, judged in {self.judge_s:.1f} s"
+
+
+class Estimate(Frozen):
+    """A short timing of a candidate at the task's own sizes, right there on one set of inputs. It is no evidence."""
+
+    time_us: PositiveFloat | None = None
+    """Of the fastest call; None if the candidate was refused."""
+    detail: str = ""
+    """Why it was refused."""
+
+
 class Evidence(Recorded):
     """The judge's complete record of one candidate on one task."""
 
@@ -163,6 +186,8 @@ class Evidence(Recorded):
     bottleneck: Bottleneck | None = Field(default=None, exclude_if=lambda found: found is None)
     """None if it was not timed, or the target's rates are unknown."""
     screen: tuple[KernelScreen, ...] = ()
+    took: Took | None = Field(default=None, exclude_if=lambda took: took is None)
+    """None in evidence of a kb that did not write it."""
     log: str = ""
     """The end of the candidate's output: data, not to be trusted."""
     sandbox_level: int

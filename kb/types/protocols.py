@@ -7,7 +7,7 @@ from pydantic import Field
 
 from kb.types.base import Frozen
 from kb.types.briefing import Briefing
-from kb.types.evidence import Evidence
+from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.skill import Skill, SkillStanding
 from kb.types.terms import Terms
@@ -120,3 +120,6 @@ class Judge(Protocol):
 
     def verify(self, candidate: Candidate) -> Evidence:
         """Raises JudgeError when the judge, not the candidate, is at fault."""
+
+    def estimate(self, candidate: Candidate) -> Estimate:
+        """A quick timing, to search with; raises JudgeError as `verify` does, or if the target is not timed here."""

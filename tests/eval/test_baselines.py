@@ -210,6 +210,7 @@ def test_a_baseline_that_lost_the_race_ends() -> None:
     sources = {EAGER: SOURCES[EAGER], "slow": SLOW}
     found = Baselines(task("scale"), reference("scale"), sources, trial_of)
     try:
+        found.start()
         worker = found._kept_sets[0]["slow"].result().worker
         assert set(found.workers) == {EAGER}
         assert set(found.medians_us) == {EAGER, "slow"}

@@ -64,6 +64,10 @@ def test_one_judge_judges_several_candidates_whatever_the_working_directory(
     assert right.candidate_digest == ROW_SUM.digest
     assert right.task_digest == task("row_sum").digest
     assert len({case.name for case in right.cases}) > 4
+    assert right.took
+    assert min(right.took.compile_s, right.took.baselines_s, right.took.judge_s) > 0
+    assert broken.took
+    assert broken.took.compile_s > broken.took.baselines_s == 0.0, "the baselines ran already"
     assert right.timing
     assert right.timing.low <= right.timing.speedup
     assert 0 < right.timing.memory_bytes < right.timing.baseline_memory_bytes, "only the baseline loads torch"
