@@ -33,7 +33,6 @@ from kb.types.skill import Skill
 from kb.types.terms import Terms
 from kb.usecases.judging import interface_of, written_in
 from kb.usecases.knowledge_base import KnowledgeBase
-from synth.search.tune import TuneSynthesizer
 
 COLD, WARM, RANDOM, REPLAY = "cold", "warm", "random", "replay"
 LIBRARIES = ("kb-hardware", "torch", "triton")
@@ -109,7 +108,7 @@ class Arms:
                 run=run, language=language, skillbook=book, scope=targets.scope(self._target), siblings=frozenset(),
                 brief=lambda interface, attempts, stage, skills: (Briefing(), Terms()), on_attempt=ignore,
                 prompt_tokens=self._kb.settings.prompt_tokens,
-            ).optimize(TuneSynthesizer(), grid)  # fmt: skip
+            ).optimize(None, grid)  # fmt: skip
             speedups = tuple(grid.speedup(attempt.candidate) for attempt in run.attempts)
             return [book.find(name) for name in run.published], speedups
 

@@ -138,9 +138,8 @@ def _show_table(run: "RunView") -> None:
     if any("recorded:" in author for author in run.authors):
         show_wrapped("(recorded answers: nobody was asked)")
     if run.synthesizer == "tune":
-        from synth.search.tune import NOTICE
 
-        show_wrapped(f"({NOTICE})")
+        show_wrapped("(without an author: kb searches the parameters of the kernels in skills, and writes none)")
     for attempt in run.attempts:
         _show_attempt(attempt)
 

@@ -25,7 +25,7 @@ from kb.storage import sync_folders, write_synced, write_whole
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, Task
-from kb.types.protocols import Attempt, Proposal
+from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
 
@@ -88,12 +88,13 @@ class Plan(Frozen):
 class JournalEntry(Frozen):
     """One event of a run."""
 
-    kind: Literal["asked", "answered", "proposed", "judged", "published", "ended"]
+    kind: Literal["asked", "answered", "tried", "proposed", "judged", "published", "ended"]
     step: int
     """Number of the candidate, counted from 1."""
     exchange: Exchange | None = None
     proposal: Proposal | None = None
     evidence: Evidence | None = None
+    tried: Tried | None = None
     text: str = ""
     """Name of the published skill, the reason why the run ended, or the batch that brought the evidence."""
 
@@ -129,17 +130,15 @@ class Run:
     def attempts(self) -> tuple[Attempt, ...]:
         """Judged candidates, in order, each with its last verdict: a batch may bring a second one."""
         return tuple(
-            Attempt(
-                candidate=proposal.candidate,
-                evidence=evidence,
-                note=proposal.note,
-                skills_used=proposal.skills_used,
-                recalled=proposal.recalled,
-                author=proposal.author,
-            )
+            Attempt(**vars(proposal), evidence=evidence)
             for step, evidence in self._judged.items()
             if (proposal := self._proposed.get(step))
         )
+
+    @property
+    def tried(self) -> tuple[Tried, ...]:
+        """Settings that were timed quickly, in order."""
+        return tuple(entry.tried for entry in self.entries if entry.tried)
 
     @property
     def _proposed(self) -> dict[int, Proposal]:

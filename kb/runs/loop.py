@@ -1,4 +1,4 @@
-"""The loop of one run: retrieve → propose → judge → diagnose, repeated. A win is published as a skill."""
+"""The loop of one run: what `synth.search` decides is done, until it stops. A win is published as a skill."""
 
 import re
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import RunError
-from kb.runs.journal import JournalEntry, Plan, Run
+from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
@@ -14,7 +14,7 @@ from kb.skillbook.win import skill_of_win
 from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
 from kb.types.skill import Skill, SkillStanding
 from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
@@ -22,6 +22,7 @@ from synth.briefing.follow_up import refused_names
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
+from synth.search.moves import Ask, Measure, State, Stop, Submit, next_move
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
@@ -57,14 +58,17 @@ class Loop:
     prompt_tokens: int
     """Most tokens of a prompt."""
 
-    def optimize(self, synthesizer: Synthesizer, judge: Judge, *, minutes: float | None = None) -> None:
-        """Continue until the evaluations are spent, the synthesizer has nothing left to try, or the time is up.
+    def optimize(self, synthesizer: Synthesizer | None, judge: Judge, *, minutes: float | None = None) -> None:
+        """Continue until the evaluations are spent, the search stops, or the time is up.
 
         After a timeout, a kill, or an error of synthesizer or judge, the same call continues where this one stopped.
 
+        Args:
+            synthesizer: Writes kernels; without it they come from skills.
+
         Raises:
             RunError: the run is over, or another process holds it.
-            SynthesisError: the synthesizer failed to propose a candidate.
+            SynthesisError: the synthesizer failed to write a candidate.
             JudgeError: the judge is at fault.
         """
         deadline = time.monotonic() + minutes * 60 if minutes is not None else None
@@ -77,21 +81,43 @@ class Loop:
             if reason:
                 self._end(reason)
 
-    def _search(self, synthesizer: Synthesizer, judge: Judge, deadline: float | None) -> str:
+    def _search(self, synthesizer: Synthesizer | None, judge: Judge, deadline: float | None) -> str:
         """Returns why the run is finished; empty if only the time is up."""
+        skills = () if synthesizer else self._skills(judge.interface)
         while self.run.step <= self.run.plan.evaluations:
             if deadline is not None and time.monotonic() > deadline:
                 return ""
-            try:
-                proposal = self.run.pending or synthesizer.propose(self.request(judge.interface))
-            except AuthorError as error:
-                if error.outcome is Outcome.OVER_BUDGET:
-                    return error.message
-                raise
-            if proposal is None:
-                return f"{synthesizer.name} has nothing left to try"
-            self._judge(proposal, judge)
+            if self.run.pending:
+                self._judge(self.run.pending, judge)
+                continue
+            move = next_move(self._state(skills), writes=synthesizer is not None)
+            match move:
+                case Stop():
+                    return move.reason
+                case Measure():
+                    self._measure(move.candidate, judge)
+                case Submit():
+                    self._judge(move.proposal, judge)
+                case Ask() if synthesizer:
+                    try:
+                        proposal = synthesizer.propose(self.request(judge.interface, move.stage, base=move.base))
+                    except AuthorError as error:
+                        if error.outcome is Outcome.OVER_BUDGET:
+                            return error.message
+                        raise
+                    self._judge(proposal.model_copy(update={"stage": move.stage, "parent": move.base}), judge)
         return SPENT
+
+    def _state(self, skills: tuple[RecalledSkill, ...]) -> State:
+        run = self.run
+        return State(
+            language=run.plan.language, attempts=run.attempts, tried=run.tried, skills=skills, seed=run.plan.seed
+        )
+
+    def _measure(self, candidate: Candidate, judge: Judge) -> None:
+        values = {parameter.name: parameter.value for parameter in candidate.parameters}
+        tried = Tried(template=candidate.template_digest, values=values, time_us=judge.estimate(candidate).time_us)
+        self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
 
     def prompt(self, interface: Interface) -> Prompt:
         """The next prompt, which is also written to the run's folder.
@@ -168,11 +194,12 @@ class Loop:
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
         return [self._propose(proposal)]
 
-    def request(self, interface: Interface, stage: Stage | None = None) -> Request:
+    def request(self, interface: Interface, stage: Stage | None = None, *, base: int = 0) -> Request:
         """The synthesizer's request for the next candidate.
 
         Args:
             stage: What it is for (default: it follows from the attempts).
+            base: As in `Request`.
         """
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
         stage = stage or stage_of(attempts)
@@ -184,6 +211,8 @@ class Loop:
             language=self.language,
             terms=terms,
             stage=stage,
+            base=base,
+            is_searched=plan.synthesizer is SynthesizerKind.AUTHORS,
             briefing=briefing,
             skills=skills,
             attempts=attempts,

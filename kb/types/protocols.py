@@ -26,18 +26,42 @@ class Stage(StrEnum):
     """The last ones were right, and none was faster than one before."""
 
 
-class Attempt(Frozen):
-    """A candidate that was proposed and judged in this run."""
+class Proposal(Frozen):
+    """A candidate that a run judges."""
 
     candidate: Candidate
-    evidence: Evidence
     note: str = ""
-    """The synthesizer's description of it."""
+    """One line that says what the candidate is or what it changes."""
     skills_used: tuple[str, ...] = ()
+    """Names of the skills that it was made from."""
     recalled: str = ""
-    """As in its `Proposal`."""
+    """Name of the skill whose kernel it is, unchanged; the run sets it."""
     author: str = ""
-    """As in its `Proposal`."""
+    """Who wrote it; empty if nobody was asked."""
+    stage: Stage | None = None
+    """What its author was asked for; None for settings that the tuner found, and for kernels of skills or by hand."""
+    parent: int = 0
+    """Number of the attempt that it changes, from 1; 0 if there is none."""
+    plans: tuple[str, ...] = ()
+    """Other structures that its author would try, a line each."""
+    settings: tuple[dict[str, int], ...] = ()
+    """Values of its parameters that may be fast: those that its author proposes, or that skills hold."""
+
+
+class Attempt(Proposal):
+    """A candidate that was proposed and judged in this run."""
+
+    evidence: Evidence
+
+
+class Tried(Frozen):
+    """Values of a kernel's parameters that were timed quickly. It is no evidence."""
+
+    template: str
+    """Digest of the kernel whatever its values."""
+    values: dict[str, int]
+    time_us: float | None = None
+    """None if it was refused."""
 
 
 class Reason(Frozen):
@@ -74,6 +98,10 @@ class Request(Frozen):
     terms: Terms = Terms()
     stage: Stage | None = None
     """What the prompt is for (default: it follows from the attempts)."""
+    base: int = 0
+    """Number of the attempt that the candidate is to change, from 1; 0 if that is the last."""
+    is_searched: bool = False
+    """Whether `synth.search` goes on from the answer: it takes other structures and values of parameters from there."""
     briefing: Briefing = Briefing()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
@@ -84,27 +112,11 @@ class Request(Frozen):
     seed: int = 0
 
 
-class Proposal(Frozen):
-    """The answer of a synthesizer."""
-
-    candidate: Candidate
-    note: str = ""
-    """One line that says what the candidate is or what it changes."""
-    skills_used: tuple[str, ...] = ()
-    """Names of the skills that it was made from."""
-    recalled: str = ""
-    """Name of the skill whose kernel it is, unchanged; the run sets it."""
-    author: str = ""
-    """Who wrote it; empty if nobody was asked."""
-
-
 class Synthesizer(Protocol):
-    """Proposes candidates. It never judges one."""
+    """Writes candidates. It never judges one."""
 
-    name: str
-
-    def propose(self, request: Request) -> Proposal | None:
-        """The next candidate; None if there is nothing left to try.
+    def propose(self, request: Request) -> Proposal:
+        """The candidate that is asked for.
 
         Raises:
             SynthesisError: there was no usable answer, and an immediate retry would not help.

@@ -23,9 +23,8 @@ from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
 from synth.authors.spending import Budget
 from synth.authors.synthesizer import AuthorSynthesizer
-from synth.prompts.answer import parse_answer
+from synth.prompts.answer import Answer, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
-from synth.search.tune import TuneSynthesizer
 
 
 class Submission(Frozen):
@@ -141,12 +140,12 @@ def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attem
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
     run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
-    candidate, said = parse_answer(answer, language) if isinstance(answer, str) else (answer, "")
-    run.must_take(candidate)
+    said = parse_answer(answer, language) if isinstance(answer, str) else Answer(answer, "")
+    run.must_take(said.candidate)
     seen = _open_to(home, run.plan)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
-        evidence = loop.submit(candidate, judge, note=note or said)
+        evidence = loop.submit(said.candidate, judge, note=note or said.note)
         following = None if run.ended else loop.prompt(judge.interface)
     return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
 
@@ -253,9 +252,10 @@ def _must_not_be_by_hand(plan: Plan) -> None:
         raise RunError("this run is driven by hand", hint="`kb submit RUN FILE` judges an answer")
 
 
-def _synthesizer(home: Home, run: Run) -> Synthesizer:
+def _synthesizer(home: Home, run: Run) -> Synthesizer | None:
+    """Who writes the kernels of a run; None if they come from skills."""
     if run.plan.synthesizer is SynthesizerKind.TUNE:
-        return TuneSynthesizer()
+        return None
     seats = _seats(home, run.plan, run=run.id)
     must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
     return AuthorSynthesizer(Desk(seats, run, run.plan.budget))

@@ -18,7 +18,6 @@ class AuthorSynthesizer(Synthesizer):
     """Asks for a candidate, and once more if none can be read from the reply."""
 
     desk: Desk
-    name: str = "author"
 
     def propose(self, request: Request) -> Proposal:
         """The candidate in a reply; first in those that were paid for and led to no candidate yet.
@@ -36,7 +35,7 @@ class AuthorSynthesizer(Synthesizer):
                 replies.append(self.desk.ask(prompt.rules, *said, stable=prompt.stable))
             reply = replies.pop(0)
             try:
-                candidate, note = parse_answer(reply.text, request.language)
+                answer = parse_answer(reply.text, request.language)
             except AnswerError as error:
                 if asked >= REPLIES:
                     unread = f"no kernel could be read from the answer: {error.message}"
@@ -44,4 +43,4 @@ class AuthorSynthesizer(Synthesizer):
                 wrong = render("retry", problem=error.message, remedy=error.hint)
                 said = (prompt.rest, reply.text, wrong)
             else:
-                return Proposal(candidate=candidate, note=note, skills_used=prompt.skills, author=reply.author)
+                return Proposal(**answer._asdict(), skills_used=prompt.skills, author=reply.author)

@@ -1,6 +1,7 @@
 """Parse a candidate from an answer: the last code block outside of the model's reasoning, and a line about it."""
 
 import re
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -26,16 +27,40 @@ _PARTS = re.compile(
 like a thought inside of a block is code."""
 
 
+_SETTING = re.compile(r"([A-Za-z_]\w*)\s*[=:]\s*(-?\d+)")
+MOST_SETTINGS, MOST_PLANS = 15, 3
+"""How many of these lines of an answer are read."""
+
+
+class Answer(NamedTuple):
+    """What an author's answer says."""
+
+    candidate: Candidate
+    note: str
+    """Empty if it has none."""
+    plans: tuple[str, ...] = ()
+    """Other structures that the author would try."""
+    settings: tuple[dict[str, int], ...] = ()
+    """Values of the kernel's parameters that the author expects to be fast."""
+
+
 class AnswerError(SynthesisError):
     """The answer does not contain a candidate; the message says what was found instead."""
 
 
-def answer_format(language: Language) -> str:
-    return render("answer", tag=language.fences[0])
+def answer_format(language: Language, *, settings: bool = False, plans: bool = False) -> str:
+    """How to answer.
+
+    Args:
+        settings: Whether values of tunable constants are asked for, too.
+        plans: Whether other structures are.
+    """
+    most = MOST_SETTINGS if settings and language.tunable else 0
+    return render("answer", tag=language.fences[0], settings=most, plans=plans)
 
 
-def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
-    """The last whole code block in `language` outside of the model's reasoning, and the answer's note.
+def parse_answer(text: str, language: Language) -> Answer:
+    """The last whole code block in `language` outside of the model's reasoning, and what the lines around it say.
 
     A single block may do without a tag, and one in the reasoning counts if there is no other. The note says which block
     was taken if there was a choice.
@@ -61,8 +86,14 @@ def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
     if len(fences) > 1:
         taken = f"block {fences.index(fence) + 1} of {len(fences)} was taken"
     start, end = fence.map or (0, 0)
-    notes = [line.partition(":")[2].strip() for line in lines[:start] + lines[end:] if line.lower().startswith("note:")]
-    return Candidate(language=language.name, source=fence.content), "; ".join(filter(None, (*notes[:1], taken)))
+    said = [(line.partition(":")[0].lower(), line.partition(":")[2].strip()) for line in lines[:start] + lines[end:]]
+    notes, plans, settings = ([text for name, text in said if name == key] for key in ("note", "plan", "settings"))
+    return Answer(
+        candidate=Candidate(language=language.name, source=fence.content),
+        note="; ".join(filter(None, (*notes[:1], taken))),
+        plans=tuple(plans[:MOST_PLANS]),
+        settings=tuple({name: int(value) for name, value in _SETTING.findall(s)} for s in settings[:MOST_SETTINGS]),
+    )
 
 
 def _without_reasoning(text: str) -> str:

@@ -22,11 +22,15 @@ def stage_of(attempts: Sequence[Attempt]) -> Stage:
     return Stage.RETHINK if is_stuck else Stage.IMPROVE
 
 
-def told(attempts: Sequence[Attempt], stage: Stage) -> list[int]:
-    """Places of the attempts of which a prompt shows the kernel, the most needed first."""
+def told(attempts: Sequence[Attempt], stage: Stage, base: int = 0) -> list[int]:
+    """Places of the attempts of which a prompt shows the kernel, the most needed first.
+
+    Args:
+        base: Number of the attempt that is to be changed; 0 if that is the last.
+    """
     if not attempts:
         return []
-    last = len(attempts) - 1
+    last = (base or len(attempts)) - 1
     passed = [i for i, attempt in enumerate(attempts) if attempt.evidence.passed]
     best = min(passed, key=lambda i: (attempts[i].evidence.time_us, -i), default=last)
     return [best] if stage is Stage.RETHINK else list(dict.fromkeys((last, best)))

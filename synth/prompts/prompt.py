@@ -19,11 +19,12 @@ KERNELS = 2
 """Most kernels that a prompt shows: those of attempts first, then those of skills."""
 ASKED = {
     Stage.DRAFT: "",
-    Stage.FIX: "Correct the last attempt. Change only what the judge's findings name.",
-    Stage.IMPROVE: "Make the best attempt faster by one change that follows from what limits it.",
+    Stage.FIX: "Correct {attempt}. Change only what the judge's findings name.",
+    Stage.IMPROVE: "Make {attempt} faster by one change that follows from what limits it.",
     Stage.RETHINK: "Write a kernel of another structure than those tried.",
 }
 """What each stage asks for."""
+USUAL = {Stage.FIX: "the last attempt", Stage.IMPROVE: "the best attempt"}
 
 
 class Shown(Frozen):
@@ -131,9 +132,11 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         skills=[item.text for item in by_kind["skill"]],
         table=[row(attempt, number) for number, attempt in enumerate(request.attempts, start=1)],
         attempts=[item.text for item in by_kind["attempt"]],
-        asked=ASKED[stage],
-        structures=request.briefing.structures if stage is Stage.RETHINK else (),
-        answer_form=answer_format(request.language),
+        asked=_asked(request, stage),
+        structures=_structures(request) if stage is Stage.RETHINK else (),
+        answer_form=answer_format(
+            request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
+        ),
     )
     items = [Shown(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]
     return Prompt(
@@ -143,6 +146,17 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         items=tuple(items),
         left_out=(),
     )
+
+
+def _asked(request: Request, stage: Stage) -> str:
+    """What to do now. The attempt that is to be changed has a number if it is not the obvious one."""
+    return ASKED[stage].format(attempt=f"attempt {request.base}" if request.base else USUAL.get(stage, ""))
+
+
+def _structures(request: Request) -> list[str]:
+    """Structures to choose from: those that authors planned, then those known for the operations."""
+    planned = [plan for attempt in request.attempts for plan in attempt.plans]
+    return [*dict.fromkeys((*planned, *request.briefing.structures))]
 
 
 def _answers(request: Request) -> list[_Item]:
@@ -183,5 +197,5 @@ def _attempts(request: Request, stage: Stage) -> list[_Item]:
             account(request.attempts[place], place + 1, request.language.fences[0]),
             request.attempts[place].candidate.source,
         )
-        for place in told(request.attempts, stage)
+        for place in told(request.attempts, stage, request.base)
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from kb.runs.journal import Run
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
-from kb.types.evidence import CaseResult, Evidence, Grade, Outcome
+from kb.types.evidence import CaseResult, Estimate, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.skill import Skill
 from kb.types.terms import Terms
@@ -95,6 +95,9 @@ class FakeJudge:
         time.sleep(self.pause_s)
         note(self.log, one.digest)
         return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+
+    def estimate(self, one: Candidate) -> Estimate:
+        return Estimate(time_us=100.0 / speedup_of(one))
 
 
 class PaidAuthor:

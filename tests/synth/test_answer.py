@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.languages.registry import CPP, LANGUAGES, TORCH
-from kb.types.kernels import Language
-from synth.prompts.answer import AnswerError, answer_format, parse_answer
+from kb.types.kernels import Candidate, Language
+from synth.prompts.answer import Answer, AnswerError, answer_format, parse_answer
 from synth.prompts.render import fenced
 
 CODE = "void model_new() {}\n"
@@ -63,13 +63,13 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "note"), READ.values(), ids=READ)
 def test_one_code_block_and_its_note_are_read(text: str, note: str) -> None:
-    candidate, said = parse_answer(text.replace("{code}", CODE), CPP)
+    answer = parse_answer(text.replace("{code}", CODE), CPP)
 
-    assert (candidate.language, candidate.source, said) == ("cpp", CODE, note)
+    assert answer == Answer(Candidate(language="cpp", source=CODE), note)
 
 
 def test_a_note_inside_the_code_is_part_of_the_code() -> None:
-    assert parse_answer("```cpp\nnote: code\n```", CPP)[1] == ""
+    assert parse_answer("```cpp\nnote: code\n```", CPP).note == ""
 
 
 @pytest.mark.parametrize(("text", "found"), REFUSED.values(), ids=REFUSED)
@@ -83,20 +83,36 @@ def test_an_answer_without_a_whole_block_in_the_language_is_refused_and_the_erro
 
 @pytest.mark.parametrize("code", IN_CODE)
 def test_tags_inside_the_code_are_code(code: str) -> None:
-    assert parse_answer(f"<think>\nx\n</think>\n```cpp\n{CODE}{code}```", CPP)[0].source == CODE + code
+    assert parse_answer(f"<think>\nx\n</think>\n```cpp\n{CODE}{code}```", CPP).candidate.source == CODE + code
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_parser_reads_the_format_that_the_prompt_asks_for(language: Language) -> None:
-    shown = answer_format(language).partition("\n\n")[2]
+    shown = answer_format(language, plans=True, settings=True).partition("\n\n")[2]
 
-    candidate, note = parse_answer(shown, language)
+    answer = parse_answer(shown, language)
 
-    assert (candidate.source, note) == ("<the whole file>\n", "<one line>")
+    assert (answer.candidate.source, answer.note) == ("<the whole file>\n", "<one line>")
+    assert answer.plans == ("<another structure, in one line>", "<a third structure>")
+
+
+def test_plans_and_settings_are_read_from_the_lines_around_the_block_and_not_more_than_a_few() -> None:
+    settings = "\n".join(f"Settings: UNROLL={n}, BLOCK = {2 * n}" for n in range(20))
+    plans = "".join(f"plan: structure {n}\n" for n in range(9))
+    answer = parse_answer(f"{plans}note: one\n\n```cpp\n{CODE}// settings: A=1\n```\n\n{settings}\n", CPP)
+
+    assert answer.plans == ("structure 0", "structure 1", "structure 2")
+    assert answer.settings == tuple({"UNROLL": n, "BLOCK": 2 * n} for n in range(15))
+
+
+def test_a_prompt_asks_for_settings_only_if_kb_times_them() -> None:
+    assert "settings:" in answer_format(CPP, settings=True)
+    assert "settings:" not in answer_format(CPP)
+    assert "plan:" not in answer_format(CPP, settings=True)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")).filter(str.strip))
 def test_code_is_read_unchanged(source: str) -> None:
     code = source.rstrip() + "\n"
 
-    assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", TORCH)[0].source == code
+    assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", TORCH).candidate.source == code

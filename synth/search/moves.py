@@ -1,0 +1,221 @@
+"""What a run does next: time a setting, judge a kernel, ask an author, or stop. All follows from what it has tried.
+
+Two levels: an author writes structures, and the tuner finds the values of their parameters. The structures are searched
+with a beam of two: small steps change one of the two fastest, large steps begin another structure (the values are those
+of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a row.
+"""
+
+import random
+from collections.abc import Sequence
+from math import inf
+
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate, LanguageName
+from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
+from kb.types.skill import SkillKind, SkillStanding
+from synth.prompts.diagnosis import diagnosis_of
+from synth.search.tuner import finalists, next_point
+
+DRAFTS = 3
+"""Structures that are written before one is chosen."""
+BEAM = 2
+"""Structures that small steps go on from: the fastest."""
+LARGE = 0.2
+"""Share of large steps after the drafts."""
+FIXES = 2
+"""Most corrections in a row of a refused kernel."""
+STAGNANT = 2
+"""A search is over after so many new kernels in a row without a gain, their corrections and tuning included."""
+NOISE = 1.02
+"""A gain is a time that is shorter by at least this factor."""
+NEAR_ROOF = 0.9
+"""Share of a rate of the chip at which there is little left to win."""
+BEGINS = (Stage.DRAFT, Stage.RETHINK)
+"""Stages that begin a structure."""
+
+
+class Measure(Frozen):
+    """Time a kernel quickly."""
+
+    candidate: Candidate
+
+
+class Submit(Frozen):
+    """Judge a kernel in full."""
+
+    proposal: Proposal
+
+
+class Ask(Frozen):
+    """Ask an author."""
+
+    stage: Stage
+    base: int = 0
+    """Number of the attempt that it changes, from 1; 0 if it begins a structure."""
+
+
+class Stop(Frozen):
+    reason: str
+
+
+Move = Measure | Submit | Ask | Stop
+
+
+class State(Frozen):
+    """What a move follows from."""
+
+    language: LanguageName
+    attempts: tuple[Attempt, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    skills: tuple[RecalledSkill, ...] = ()
+    """Best first."""
+    seed: int = 0
+
+
+def next_move(state: State, *, writes: bool) -> Move:
+    """The next move.
+
+    Args:
+        writes: Whether there is an author. Otherwise kernels come from skills.
+    """
+    return _tuning(state) or (_next_question(state) if writes else _next_skill(state))
+
+
+def cost_of(evidence: Evidence) -> tuple[float, ...]:
+    """What makes a kernel that passed worse than another: its time, or what its compiled form lets expect."""
+    spills = sum(screen.spills for screen in evidence.screen)
+    occupancy = min((screen.occupancy or 0 for screen in evidence.screen), default=0)
+    return evidence.time_us, spills, -occupancy
+
+
+def _tuning(state: State) -> Measure | Submit | None:
+    """The next step in tuning the kernels that were timed; None if all are tuned."""
+    seen = set[str]()
+    for number, attempt in enumerate(state.attempts, start=1):
+        kernel = attempt.candidate
+        if attempt.evidence.timing is None or not kernel.parameters or kernel.template_digest in seen:
+            continue
+        seen.add(kernel.template_digest)
+        tried = [(one.values, one.time_us) for one in state.tried if one.template == kernel.template_digest]
+        if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed):
+            return Measure(candidate=kernel.with_parameters(point))
+        for point in finalists(kernel.parameters, tried):
+            tuned = kernel.with_parameters(point)
+            if all(tuned.digest != other.candidate.digest for other in state.attempts):
+                return Submit(proposal=_tuned(attempt, number, tuned, point, len(tried)))
+    return None
+
+
+def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+    values = ", ".join(f"{name}={value}" for name, value in point.items())
+    return Proposal(
+        candidate=tuned,
+        note=f"{values}: among the fastest of {tried} settings of number {number}",
+        skills_used=attempt.skills_used,
+        author=attempt.author,
+        parent=number,
+    )
+
+
+def _next_question(state: State) -> Ask | Stop:
+    """What to ask the author, when everything is tuned."""
+    written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
+    if not written:
+        return Ask(stage=Stage.DRAFT)
+    last, attempt = written[-1]
+    if not attempt.evidence.passed and [one.stage for _, one in written[-FIXES:]] != [Stage.FIX] * FIXES:
+        return Ask(stage=Stage.FIX, base=last)
+    if reason := _over(state):
+        return Stop(reason=reason)
+    beam = _beam(state.attempts)
+    chance = random.Random(f"{state.seed} {len(written)}")  # noqa: S311 - a search, not a secret
+    begun = sum(one.stage in BEGINS for _, one in written)
+    if begun < DRAFTS or not beam or chance.random() < LARGE:
+        return Ask(stage=Stage.RETHINK)
+    steps = sum(one.stage is Stage.IMPROVE for _, one in written)
+    return Ask(stage=Stage.IMPROVE, base=beam[steps % len(beam)])
+
+
+def _beam(attempts: Sequence[Attempt]) -> list[int]:
+    """The numbers of the best attempts that passed, of different kernels, best first."""
+    best: dict[str, int] = {}
+    order = sorted(range(len(attempts)), key=lambda i: cost_of(attempts[i].evidence))
+    for place in order:
+        if attempts[place].evidence.passed:
+            best.setdefault(attempts[place].candidate.template_digest, place + 1)
+    return list(best.values())[:BEAM]
+
+
+def _over(state: State) -> str:
+    """Why a search is over, in words; empty if it is not."""
+    passed = [attempt.evidence for attempt in state.attempts if attempt.evidence.passed]
+    best = min(passed, key=cost_of, default=None)
+    if best is None:
+        return ""
+    if (limit := best.bottleneck) and (reached := max(limit.memory, limit.compute)) >= NEAR_ROOF:
+        return f"the best kernel reaches {reached:.0%} of a rate of the chip"
+    begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
+    if begun < DRAFTS:
+        return ""
+    if best.time_us == inf and not diagnosis_of(best).rules:
+        return "the compiled kernel shows nothing to mend, and it is not timed here"
+    return f"{STAGNANT} kernels in a row brought no gain" if _stagnant_rounds(state.attempts) >= STAGNANT else ""
+
+
+def _stagnant_rounds(attempts: Sequence[Attempt]) -> int:
+    """How many rounds in a row brought no gain; each begins with a kernel that is written anew, and not to mend one."""
+    rounds, best_us = 0, inf
+    for attempt in attempts:
+        rounds += attempt.stage in (*BEGINS, Stage.IMPROVE)
+        if attempt.evidence.passed and (attempt.evidence.time_us * NOISE < best_us or best_us == inf):
+            rounds = 0
+        best_us = min(best_us, attempt.evidence.time_us if attempt.evidence.passed else inf)
+    return rounds
+
+
+Start = tuple[RecalledSkill, Candidate]
+
+
+def _next_skill(state: State) -> Submit | Stop:
+    """The first kernel of skills that passes, with values that a skill holds.
+
+    A kernel may stand in several skills with different values. The first to be judged are those that won in the best
+    skill, then those of the best skill that has won nothing, such as the template's own, then all others that won. When
+    one passes, the tuner times the others.
+    """
+    for starts in _starts(state):
+        own = [a for a in state.attempts if a.candidate.template_digest == starts[0][1].template_digest]
+        if any(attempt.evidence.passed for attempt in own):
+            break
+        judged = {attempt.candidate.digest for attempt in own}
+        if fresh := [start for start in starts if start[1].digest not in judged]:
+            return Submit(proposal=_recalled(*fresh[0], [kernel for _, kernel in starts]))
+    return Stop(reason="tune has nothing left to try")
+
+
+def _recalled(recalled: RecalledSkill, kernel: Candidate, versions: Sequence[Candidate]) -> Proposal:
+    note = f"{recalled.skill.name} ({recalled.standing})"
+    values = ", ".join(f"{parameter.name}={parameter.value}" for parameter in kernel.parameters)
+    return Proposal(
+        candidate=kernel,
+        note=f"{note}: {values}" if values else note,
+        skills_used=(recalled.skill.name,),
+        settings=tuple({parameter.name: parameter.value for parameter in one.parameters} for one in versions),
+    )
+
+
+def _starts(state: State) -> list[list[Start]]:
+    """The kernels of skills, each with its versions in the order in which they are tried."""
+    by_template: dict[str, list[Start]] = {}
+    for recalled in state.skills:
+        kernel = recalled.skill.candidate
+        if kernel and recalled.skill.kind is SkillKind.KERNEL and kernel.language == state.language:
+            by_template.setdefault(kernel.template_digest, []).append((recalled, kernel))
+    return [_ordered(starts) for starts in by_template.values()]
+
+
+def _ordered(starts: list[Start]) -> list[Start]:
+    verified = [start for start in starts if start[0].standing is SkillStanding.VERIFIED]
+    others = [start for start in starts if start[0].standing is not SkillStanding.VERIFIED]
+    return [*verified[:1], *others[:1], *verified[1:]]

@@ -1,0 +1,207 @@
+"""What a run does next follows from what it has tried: structures by an author, settings by the tuner."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from eval.languages.registry import CPP
+from kb.types.evidence import Bottleneck, Outcome
+from kb.types.kernels import Candidate
+from kb.types.protocols import Attempt, RecalledSkill, Stage, Tried
+from kb.types.skill import Skill, SkillStanding
+from synth.search.moves import DRAFTS, Ask, Measure, Move, State, Stop, Submit, next_move
+from tests.synth.samples import candidate, evidence
+
+DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
+HYPOTHESIS, VERIFIED, STALE = SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.STALE
+REFUSED = 0.0
+
+
+def kernel(number: int) -> Candidate:
+    """A kernel without parameters, another for each number."""
+    return Candidate(language="cpp", source=f"// structure {number}\n")
+
+
+def attempt(number: int, stage: Stage | None, speedup: float, *, parent: int = 0) -> Attempt:
+    outcome = Outcome.PASSED if speedup else Outcome.INCORRECT
+    found = evidence(kernel(number), outcome=outcome, speedup=speedup or None)
+    return Attempt(candidate=kernel(number), evidence=found, stage=stage, parent=parent)
+
+
+def after(*written: tuple[Stage | None, float], seed: int = 0) -> Move:
+    attempts = tuple(attempt(number, *one) for number, one in enumerate(written, start=1))
+    return next_move(State(language="cpp", attempts=attempts, seed=seed), writes=True)
+
+
+DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
+
+
+@pytest.mark.parametrize(
+    ("written", "move"),
+    [
+        ([], Ask(stage=DRAFT)),
+        ([(DRAFT, 1.0)], Ask(stage=RETHINK)),
+        ([(DRAFT, REFUSED)], Ask(stage=FIX, base=1)),
+        ([(DRAFT, REFUSED), (FIX, REFUSED)], Ask(stage=FIX, base=2)),
+        ([(DRAFT, REFUSED), (FIX, REFUSED), (FIX, REFUSED)], Ask(stage=RETHINK)),
+        ([(DRAFT, REFUSED), (FIX, 1.0)], Ask(stage=RETHINK)),
+        ([*DRAFTED, (IMPROVE, 1.4), (IMPROVE, 1.6)], Stop(reason="2 kernels in a row brought no gain")),
+        ([*DRAFTED, (IMPROVE, 2.01), (IMPROVE, 2.02)], Stop(reason="2 kernels in a row brought no gain")),
+        ([(DRAFT, 2.0), (RETHINK, 1.0), (RETHINK, 1.0)], Stop(reason="2 kernels in a row brought no gain")),
+    ],
+    ids=[
+        "the first", "another structure", "mend it", "mend it again", "not a third time", "mended",
+        "two without a gain", "within noise", "the first was the best",
+    ],
+)  # fmt: skip
+def test_the_next_question(written: Sequence[tuple[Stage, float]], move: Move) -> None:
+    assert after(*written) == move
+
+
+def test_small_steps_take_turns_at_the_two_fastest_structures_and_large_ones_come_between() -> None:
+    moves = [after(*DRAFTED, *[(IMPROVE, 3.0 + step) for step in range(steps)], seed=1) for steps in range(40)]
+
+    assert {move.stage for move in moves if isinstance(move, Ask)} == {IMPROVE, RETHINK}
+    large = sum(isinstance(move, Ask) and move.stage is RETHINK for move in moves)
+    assert 2 <= large <= 16, "about a fifth of them"
+    assert after(*DRAFTED) in (Ask(stage=IMPROVE, base=2), Ask(stage=RETHINK))
+    bases = {move.base for seed in range(60) if isinstance(move := after(*DRAFTED, (IMPROVE, 2.5), seed=seed), Ask)}
+    assert bases == {0, 2}
+
+
+def test_equal_states_give_equal_moves_and_seeds_differ() -> None:
+    assert after(*DRAFTED, seed=3) == after(*DRAFTED, seed=3)
+    assert len({str(after(*DRAFTED, seed=seed)) for seed in range(20)}) == 2
+
+
+def test_a_search_ends_near_the_roof() -> None:
+    near = attempt(1, DRAFT, 2.0)
+    limit = Bottleneck(kind="memory", memory=0.93, compute=0.1, citations=())
+    near = near.model_copy(update={"evidence": near.evidence.model_copy(update={"bottleneck": limit})})
+
+    assert next_move(State(language="cpp", attempts=(near,)), writes=True) == Stop(
+        reason="the best kernel reaches 93% of a rate of the chip"
+    )
+
+
+def untimed(number: int, stage: Stage) -> Attempt:
+    one = attempt(number, stage, 1.0)
+    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": None})})
+
+
+def test_where_nothing_is_timed_the_search_ends_when_there_is_nothing_to_mend() -> None:
+    attempts = tuple(untimed(number, RETHINK if number else DRAFT) for number in range(DRAFTS))
+
+    move = next_move(State(language="cpp", attempts=attempts), writes=True)
+
+    assert move == Stop(reason="the compiled kernel shows nothing to mend, and it is not timed here")
+
+
+def tuned_state(*tried: tuple[int, float | None], settings: Sequence[int] = (), more: Sequence[Attempt] = ()) -> State:
+    """A run in which a kernel with the parameter UNROLL passed, and some of its values were timed."""
+    own = candidate(CPP)
+    first = Attempt(
+        candidate=own,
+        evidence=evidence(own, speedup=1.0),
+        stage=DRAFT,
+        settings=tuple({"UNROLL": value} for value in settings),
+        author="somebody",
+    )
+    done = tuple(Tried(template=own.template_digest, values={"UNROLL": v}, time_us=time_us) for v, time_us in tried)
+    return State(language="cpp", attempts=(first, *more), tried=done)
+
+
+def value_of(one: Candidate) -> int:
+    return one.parameters[0].value
+
+
+ALL = candidate(CPP).parameters[0].choices
+OWN = value_of(candidate(CPP))
+
+
+def test_a_kernel_that_passed_is_tuned_before_anything_else_is_asked() -> None:
+    first = next_move(tuned_state(settings=[8]), writes=True)
+    assert isinstance(first, Measure)
+    assert value_of(first.candidate) == OWN
+
+    then = next_move(tuned_state((OWN, 100.0), settings=[8]), writes=True)
+    assert isinstance(then, Measure)
+    assert value_of(then.candidate) == 8
+
+
+def test_the_fastest_settings_are_judged_in_full_and_then_the_author_is_asked() -> None:
+    times = {value: 100.0 - 10 * place for place, value in enumerate(v for v in ALL if v != OWN)} | {OWN: 200.0}
+    ranked = sorted(times, key=lambda value: times[value])
+    judged = list[Attempt]()
+    for value in ranked[:2]:
+        move = next_move(tuned_state(*times.items(), more=judged), writes=True)
+        assert isinstance(move, Submit)
+        assert value_of(move.proposal.candidate) == value
+        assert (move.proposal.parent, move.proposal.author, move.proposal.stage) == (1, "somebody", None)
+        judged.append(Attempt(**vars(move.proposal), evidence=evidence(move.proposal.candidate, speedup=1.5)))
+
+    assert next_move(tuned_state(*times.items(), more=judged), writes=True) == Ask(stage=RETHINK)
+
+
+def test_what_is_not_timed_is_not_tuned() -> None:
+    state = tuned_state()
+    (first,) = state.attempts
+    screened = first.model_copy(update={"evidence": first.evidence.model_copy(update={"timing": None})})
+
+    assert isinstance(next_move(state.model_copy(update={"attempts": (screened,)}), writes=True), Ask)
+
+
+def recalled(standing: SkillStanding, unroll: int) -> RecalledSkill:
+    skill = Skill(
+        name=f"unroll-{unroll}", description="Scale rows.", body="Unroll it.", target="cpu-x86", language="cpp",
+        candidate=candidate(CPP).with_parameters({"UNROLL": unroll}), suffix=".cpp",
+    )  # fmt: skip
+    return RecalledSkill(skill=skill, standing=standing)
+
+
+KNOWN = [
+    pytest.param([(HYPOTHESIS, 4), (VERIFIED, 8), (VERIFIED, 2)], [8, 4, 2], id="the best win, the template, others"),
+    pytest.param([(VERIFIED, 8), (VERIFIED, 4), (HYPOTHESIS, 2), (STALE, 1)], [8, 2, 4], id="of others one alone"),
+    pytest.param([(VERIFIED, 8), (VERIFIED, 4)], [8, 4], id="wins alone"),
+    pytest.param([(HYPOTHESIS, 4), (STALE, 8)], [4], id="the best ranked, if nothing won"),
+]
+
+
+def skills(known: Sequence[tuple[SkillStanding, int]]) -> State:
+    return State(language="cpp", skills=tuple(recalled(*one) for one in known))
+
+
+@pytest.mark.parametrize(("known", "order"), KNOWN)
+def test_without_an_author_the_versions_in_skills_are_judged_until_one_passes(
+    known: list[tuple[SkillStanding, int]], order: list[int]
+) -> None:
+    state = skills(known)
+    for unroll in order:
+        move = next_move(state, writes=False)
+        assert isinstance(move, Submit)
+        assert value_of(move.proposal.candidate) == unroll
+        assert move.proposal.skills_used == (f"unroll-{unroll}",)
+        refused = Attempt(**vars(move.proposal), evidence=evidence(move.proposal.candidate, outcome=Outcome.INCORRECT))
+        state = state.model_copy(update={"attempts": (*state.attempts, refused)})
+
+    assert next_move(state, writes=False) == Stop(reason="tune has nothing left to try")
+
+
+@pytest.mark.parametrize(("known", "order"), KNOWN)
+def test_the_values_of_the_other_versions_are_timed_first(
+    known: list[tuple[SkillStanding, int]], order: list[int]
+) -> None:
+    state = skills(known)
+    first = next_move(state, writes=False)
+    assert isinstance(first, Submit)
+    passed = Attempt(**vars(first.proposal), evidence=evidence(first.proposal.candidate, speedup=1.0))
+    state = state.model_copy(update={"attempts": (passed,)})
+    timed = list[int]()
+    for _ in order:
+        move = next_move(state, writes=False)
+        assert isinstance(move, Measure)
+        timed.append(value_of(move.candidate))
+        done = Tried(template=move.candidate.template_digest, values={"UNROLL": timed[-1]}, time_us=9.0)
+        state = state.model_copy(update={"tried": (*state.tried, done)})
+
+    assert timed == order
