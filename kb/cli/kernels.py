@@ -218,7 +218,7 @@ def optimize(
     Exit status: 0 when a candidate passed, 1 when none did.
     """
     from eval.oracle.task import load_task
-    from kb.cli.runs import finish, on_start
+    from kb.cli.runs import finish, reporting
 
     loaded = load_task(task, precision)
     with open_kb() as kb:
@@ -233,5 +233,6 @@ def optimize(
             seed=seed,
             control=control,
         )
-        run = kb.optimize(plan, minutes=minutes, on_start=on_start(quiet=as_json))
+        with reporting(quiet=as_json) as on_start:
+            run = kb.optimize(plan, minutes=minutes, on_start=on_start)
     finish(run, as_json=as_json)

@@ -1,6 +1,7 @@
 """The commands `kb runs list | show | resume`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from math import inf
 from pathlib import Path
@@ -69,23 +70,36 @@ def resume_run(
 
     Exit status: 0 when a candidate passed, 1 when none did.
     """
-    with open_kb() as kb:
+    with open_kb() as kb, reporting(quiet=as_json) as on_start:
         run = kb.runs.get(name)
-        kb.resume(run, minutes=minutes, on_start=on_start(quiet=as_json))
+        kb.resume(run, minutes=minutes, on_start=on_start)
     finish(run, as_json=as_json)
 
 
-def on_start(*, quiet: bool) -> "Callable[[Run], Callable[[int, Attempt], None]] | None":
-    """Prints a line for each candidate that a run has judged, and then for each that it judges."""
+@contextmanager
+def reporting(*, quiet: bool) -> "Iterator[Callable[[Run], Callable[[int, Attempt], None]] | None]":
+    """What prints a line for each candidate that a run has judged, and then for each that it judges.
+
+    An interrupted run ends with its outcome, too.
+    """
     if quiet:
-        return None
+        yield None
+        return
     from kb.views.runs import attempt_view, run_view
 
+    runs: list[Run] = []
+
     def started(run: "Run") -> "Callable[[int, Attempt], None]":
+        runs.append(run)
         _show_table(run_view(run))
         return lambda number, attempt: _show_attempt(attempt_view(number, attempt))
 
-    return started
+    try:
+        yield started
+    except KeyboardInterrupt:
+        for run in runs:
+            _show_outcome(run_view(run))
+        raise
 
 
 def finish(run: "Run", *, as_json: bool) -> None:
@@ -138,7 +152,6 @@ def _show_table(run: "RunView") -> None:
     if any("recorded:" in author for author in run.authors):
         show_wrapped("(recorded answers: nobody was asked)")
     if run.synthesizer == "tune":
-
         show_wrapped("(without an author: kb searches the parameters of the kernels in skills, and writes none)")
     for attempt in run.attempts:
         _show_attempt(attempt)
@@ -151,8 +164,11 @@ def _show_attempt(attempt: "AttemptView") -> None:
     decided = "passed; the machine was busy" if verdict.evidence.timing else verdict.evidence.outcome.value
     if verdict.time_us and verdict.speedup:
         time = f"{verdict.time_us.value:9,.1f} us ({interval(verdict.time_us)})"
-        decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}"
-    note = f"{attempt.note} [{attempt.author}]" if attempt.author else attempt.note
+        limit = verdict.evidence.bottleneck
+        roof = f", {max(limit.memory, limit.compute):.0%} of the roof" if limit else ""
+        decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}{roof}"
+    note = f"{attempt.stage}: {attempt.note}" if attempt.stage else attempt.note
+    note = f"{note} [{attempt.author}]" if attempt.author else note
     show_wrapped(note, f"{attempt.number:3}  {decided:<50}  ")
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, Self
 
 from filelock import FileLock, Timeout
@@ -28,6 +29,7 @@ from kb.types.kernels import Candidate, LanguageName, Task
 from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
+from synth.search.moves import Ask
 
 JOURNAL, HEADER = "journal.jsonl", "run.json"
 NAME_CHARACTERS = 100
@@ -92,6 +94,8 @@ class JournalEntry(Frozen):
     step: int
     """Number of the candidate, counted from 1."""
     exchange: Exchange | None = None
+    ask: Ask | None = None
+    """What the author is asked in an exchange."""
     proposal: Proposal | None = None
     evidence: Evidence | None = None
     tried: Tried | None = None
@@ -109,6 +113,9 @@ class Run:
             RunError: the folder is not a run, or its journal is damaged before the last line.
         """
         self.folder = folder
+        self.asking: Ask | None = None
+        """What an author is asked at present."""
+        self._appending = Lock()  # an author answers in a thread of its own
         self._load()
 
     def _load(self) -> None:
@@ -188,9 +195,20 @@ class Run:
 
     @property
     def unused(self) -> Sequence[Exchange]:
-        """The replies for the present candidate, unless it is proposed."""
-        answers = (e.exchange for e in self.entries if e.kind == "answered" and e.step == self.step)
-        return () if self.pending else [one for one in answers if one and one.outcome is None]
+        """The replies that led to no candidate yet."""
+        answers = (e.exchange for e in self._since_written if e.kind == "answered")
+        return [one for one in answers if one and one.outcome is None]
+
+    @property
+    def asked(self) -> Ask | None:
+        """What an author was asked that led to no candidate yet; None if nothing was."""
+        return next((entry.ask for entry in self._since_written if entry.ask), None)
+
+    @property
+    def _since_written(self) -> list[JournalEntry]:
+        """The entries since the last candidate that an author wrote."""
+        written = (n for n, e in enumerate(self.entries, start=1) if e.proposal and not e.proposal.is_tuned)
+        return self.entries[max(written, default=0) :]
 
     @property
     def spent(self) -> Spent:
@@ -199,7 +217,7 @@ class Run:
     def record(self, exchange: Exchange) -> None:
         """Append a request, or what became of it, to the journal and sync it to disk."""
         kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
-        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange))
+        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=self.asking))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -248,12 +266,13 @@ class Run:
 
     def append(self, entry: JournalEntry) -> None:
         """Append an entry to the journal and sync it to disk."""
-        with storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
-            # model_dump_json would write infinity as null and refuse a lone surrogate.
-            file.write(json.dumps(entry.model_dump(mode="json", exclude_defaults=True)) + "\n")
+        # model_dump_json would write infinity as null and refuse a lone surrogate.
+        line = json.dumps(entry.model_dump(mode="json", exclude_defaults=True)) + "\n"
+        with self._appending, storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        self.entries = [*self.entries, entry]
+            self.entries = [*self.entries, entry]
 
     def write(self, name: str, text: str) -> Path:
         """Write a prompt or a candidate beside the journal for people to read; kb never reads it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kb.errors import RunError
 from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from kb.runs.question import Question
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
@@ -22,7 +23,8 @@ from synth.briefing.follow_up import refused_names
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
-from synth.search.moves import Ask, Measure, State, Stop, Submit, next_move
+from synth.search.moves import Ask, Measure, Move, State, Stop, Submit, next_move, next_question
+from synth.search.tuner import FINALISTS
 
 SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
@@ -84,28 +86,33 @@ class Loop:
     def _search(self, synthesizer: Synthesizer | None, judge: Judge, deadline: float | None) -> str:
         """Returns why the run is finished; empty if only the time is up."""
         skills = () if synthesizer else self._skills(judge.interface)
+        question: Question | None = None
         while self.run.step <= self.run.plan.evaluations:
             if deadline is not None and time.monotonic() > deadline:
                 return ""
             if self.run.pending:
                 self._judge(self.run.pending, judge)
                 continue
-            move = next_move(self._state(skills), writes=synthesizer is not None)
-            match move:
-                case Stop():
-                    return move.reason
-                case Measure():
-                    self._measure(move.candidate, judge)
-                case Submit():
-                    self._judge(move.proposal, judge)
-                case Ask() if synthesizer:
-                    try:
-                        proposal = synthesizer.propose(self.request(judge.interface, move.stage, base=move.base))
-                    except AuthorError as error:
-                        if error.outcome is Outcome.OVER_BUDGET:
-                            return error.message
-                        raise
-                    self._judge(proposal.model_copy(update={"stage": move.stage, "parent": move.base}), judge)
+            state = self._state(skills)
+            move = next_move(state, writes=synthesizer is not None)
+            if isinstance(move, Stop):
+                return move.reason
+            if synthesizer and not question and (ask := self._next_ask(move, state)):
+                self.run.asking = ask
+                question = Question(synthesizer, self.request(judge.interface, ask.stage, base=ask.base))
+            if isinstance(move, Measure):
+                self._measure(move.candidate, judge)
+            elif isinstance(move, Submit):
+                self._judge(move.proposal, judge)
+            elif question:
+                try:
+                    proposal = question.wait()
+                except AuthorError as error:
+                    if error.outcome is Outcome.OVER_BUDGET:
+                        return error.message
+                    raise
+                question = None
+                self._judge(proposal, judge)
         return SPENT
 
     def _state(self, skills: tuple[RecalledSkill, ...]) -> State:
@@ -113,6 +120,16 @@ class Loop:
         return State(
             language=run.plan.language, attempts=run.attempts, tried=run.tried, skills=skills, seed=run.plan.seed
         )
+
+    def _next_ask(self, move: Move, state: State) -> Ask | None:
+        """What to ask the author now: what is needed, or, while a kernel is tuned, what comes then, if it is judged."""
+        if self.run.asked:
+            return self.run.asked
+        if isinstance(move, Ask):
+            return move
+        is_judged = self.run.step + FINALISTS <= self.run.plan.evaluations
+        following = next_question(state) if is_judged else None
+        return following if isinstance(following, Ask) else None
 
     def _measure(self, candidate: Candidate, judge: Judge) -> None:
         values = {parameter.name: parameter.value for parameter in candidate.parameters}

@@ -47,6 +47,11 @@ class Proposal(Frozen):
     settings: tuple[dict[str, int], ...] = ()
     """Values of its parameters that may be fast: those that its author proposes, or that skills hold."""
 
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the tuner found its values: nobody wrote it anew."""
+        return self.stage is None and self.parent > 0
+
 
 class Attempt(Proposal):
     """A candidate that was proposed and judged in this run."""

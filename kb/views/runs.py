@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from kb.runs.journal import Run, SynthesizerKind
 from kb.types.base import Frozen
-from kb.types.protocols import Attempt
+from kb.types.protocols import Attempt, Stage
 from kb.views.prompts import PromptView, prompt_view
 from kb.views.response import view_of
 from kb.views.verdicts import Verdict, verdict
@@ -27,6 +27,10 @@ class AttemptView(Frozen):
     skills_used: tuple[str, ...]
     author: str
     """Who wrote it; empty if nobody was asked."""
+    stage: Stage | None
+    """What its author was asked for; None if the tuner found its values, or nobody was asked."""
+    parent: int
+    """Number of the attempt that it changes; 0 if there is none."""
     verdict: Verdict
 
 

@@ -79,7 +79,7 @@ def next_move(state: State, *, writes: bool) -> Move:
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
     """
-    return _tuning(state) or (_next_question(state) if writes else _next_skill(state))
+    return _tuning(state) or (next_question(state) if writes else _next_skill(state))
 
 
 def cost_of(evidence: Evidence) -> tuple[float, ...]:
@@ -118,8 +118,8 @@ def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int
     )
 
 
-def _next_question(state: State) -> Ask | Stop:
-    """What to ask the author, when everything is tuned."""
+def next_question(state: State) -> Ask | Stop:
+    """What to ask the author when everything is tuned, or while that is done."""
     written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
     if not written:
         return Ask(stage=Stage.DRAFT)

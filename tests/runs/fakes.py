@@ -84,12 +84,12 @@ def evidence_of(
 
 
 class FakeJudge:
-    """Refuses sources that contain `wrong`. Each verdict takes `pause_s`."""
+    """Refuses sources that contain `wrong`. Each verdict takes `pause_s`, each quick timing `estimate_s`."""
 
     interface = INTERFACE
 
-    def __init__(self, log: Path, pause_s: float = 0.0) -> None:
-        self.log, self.pause_s = log, pause_s
+    def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0) -> None:
+        self.log, self.pause_s, self.estimate_s = log, pause_s, estimate_s
 
     def verify(self, one: Candidate) -> Evidence:
         time.sleep(self.pause_s)
@@ -97,6 +97,7 @@ class FakeJudge:
         return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
 
     def estimate(self, one: Candidate) -> Estimate:
+        time.sleep(self.estimate_s)
         return Estimate(time_us=100.0 / speedup_of(one))
 
 

@@ -67,12 +67,14 @@ def started(home: Path) -> Run:
     return Runs(home).start(plan)
 
 
-def journal(run: Run) -> list[dict]:
-    """What happened in a run. A request that a kill cut off is made again under the next number."""
+def journal(run: Run) -> tuple[list[dict], list[dict]]:
+    """The replies, and all else that happened in a run: replies come while settings are timed.
+
+    A request that a kill cut off is made again under the next number.
+    """
     entries = [json.loads(line) for line in (run.folder / JOURNAL).read_text().splitlines()]
-    for entry in entries:
-        entry.get("exchange", {}).pop("number", None)
-    return [entry for entry in entries if entry["kind"] != "asked"]
+    replies = [entry["exchange"] | {"number": 0} for entry in entries if entry["kind"] == "answered"]
+    return replies, [entry for entry in entries if entry["kind"] not in ("asked", "answered")]
 
 
 def lines(path: Path) -> list[str]:

@@ -160,6 +160,19 @@ def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_p
     assert outcomes[-1] == "passed"
 
 
+def test_an_author_is_asked_for_the_next_kernel_while_the_last_one_is_tuned(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = start(home, evaluations=9)
+    slow = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
+
+    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log", 0.1)), slow)
+
+    kinds = [entry.kind for entry in run.entries]
+    second = kinds.index("asked", kinds.index("judged"))
+    assert "tried" in kinds[second : kinds.index("answered", second)]
+
+
 class Repeating(PaidAuthor):
     """Writes the same kernel again and again."""
 

@@ -1,0 +1,31 @@
+"""A question to an author, which is asked while the judge works."""
+
+from threading import Thread
+
+from kb.types.protocols import Proposal, Request, Synthesizer
+
+
+class Question:
+    """Asks at once, in a thread that does not outlive the process."""
+
+    def __init__(self, synthesizer: Synthesizer, request: Request) -> None:
+        self._synthesizer, self._request = synthesizer, request
+        self._proposal: Proposal | None = None
+        self._error: Exception | None = None
+        self._thread = Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            asked = {"stage": self._request.stage, "parent": self._request.base}
+            self._proposal = self._synthesizer.propose(self._request).model_copy(update=asked)
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            self._error = error
+
+    def wait(self) -> Proposal:
+        """The answer. Raises what the synthesizer raised."""
+        self._thread.join()
+        if self._error:
+            raise self._error
+        assert self._proposal is not None  # noqa: S101 - it ends with one of both
+        return self._proposal
