@@ -105,6 +105,7 @@ def reporting(*, quiet: bool) -> "Iterator[Callable[[Run], Callable[[int, Attemp
 def finish(run: "Run", *, as_json: bool) -> None:
     """Show the outcome of a run that stopped, and draw its plot. Raises Exit with status 1 when nothing passed."""
     from kb.cli.plot import draw
+    from kb.runs.journal import KERNEL_FILE
     from kb.views.runs import run_view
 
     view, written = run_view(run), "journal and plot"
@@ -116,6 +117,8 @@ def finish(run: "Run", *, as_json: bool) -> None:
     show_result(view, _show_outcome, as_json=as_json)
     if not as_json:
         show(f"{written}: {view.folder}")
+        if (kernel := run.folder / KERNEL_FILE).exists():
+            show(f"the best kernel as a file that runs without kb: {kernel}")
     if view.best is None:
         raise typer.Exit(1)
 

@@ -31,7 +31,7 @@ from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
 from synth.search.moves import Ask
 
-JOURNAL, HEADER = "journal.jsonl", "run.json"
+JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
 NAME_CHARACTERS = 100
 """Maximum length of the task's name in the name of a run: file systems allow 255 characters in all."""
 

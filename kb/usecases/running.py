@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from kb.errors import FactError, RunError
-from kb.runs.journal import Plan, Run, SynthesizerKind
+from kb.exports.kernel_file import kernel_file
+from kb.runs.journal import KERNEL_FILE, Plan, Run, SynthesizerKind
 from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
 from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage, Synthesizer
 from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
@@ -158,7 +159,7 @@ def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart
     with judge_for(seen, plan.task, plan.target, plan.language) as judge:
         run = home.runs.start(plan)
         synthesizer = _synthesizer(home, run)
-        loop_of(seen, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes)
     return run
 
 
@@ -168,7 +169,19 @@ def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | N
     run.must_be_open()
     synthesizer, seen = _synthesizer(home, run), _open_to(home, run.plan)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
-        loop_of(seen, run, on_start and on_start(run)).optimize(synthesizer, judge, minutes=minutes)
+        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes)
+
+
+def _drive(loop: Loop, synthesizer: Synthesizer | None, judge: Judge, minutes: float | None) -> None:
+    """Continue a run, and write its best kernel as a file that runs without kb, however the run stops."""
+    try:
+        loop.optimize(synthesizer, judge, minutes=minutes)
+    finally:
+        run, best = loop.run, loop.run.best
+        if best and best.evidence.timing:
+            text = kernel_file(run.plan.task, best.candidate, best.evidence, judge.interface)
+            if text:
+                run.write(KERNEL_FILE, text)
 
 
 def _open_to(home: Home, plan: Plan) -> Home:

@@ -1,0 +1,1 @@
+"""Files that work without kb."""
