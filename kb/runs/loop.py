@@ -117,8 +117,14 @@ class Loop:
 
     def _state(self, skills: tuple[RecalledSkill, ...]) -> State:
         run = self.run
+        passed = [attempt.evidence for attempt in run.attempts if attempt.evidence.passed]
         return State(
-            language=run.plan.language, attempts=run.attempts, tried=run.tried, skills=skills, seed=run.plan.seed
+            language=run.plan.language,
+            attempts=run.attempts,
+            tried=run.tried,
+            skills=skills,
+            nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
+            seed=run.plan.seed,
         )
 
     def _next_ask(self, move: Move, state: State) -> Ask | None:

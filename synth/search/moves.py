@@ -14,7 +14,6 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.prompts.diagnosis import diagnosis_of
 from synth.search.tuner import finalists, next_point
 
 DRAFTS = 3
@@ -70,6 +69,8 @@ class State(Frozen):
     tried: tuple[Tried, ...] = ()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
+    nothing_to_mend: bool = False
+    """Whether the diagnosis of the last kernel that passed has no advice."""
     seed: int = 0
 
 
@@ -158,7 +159,7 @@ def _over(state: State) -> str:
     begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
     if begun < DRAFTS:
         return ""
-    if best.time_us == inf and not diagnosis_of(best).rules:
+    if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
     return f"{STAGNANT} kernels in a row brought no gain" if _stagnant_rounds(state.attempts) >= STAGNANT else ""
 

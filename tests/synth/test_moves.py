@@ -92,8 +92,9 @@ def untimed(number: int, stage: Stage) -> Attempt:
 def test_where_nothing_is_timed_the_search_ends_when_there_is_nothing_to_mend() -> None:
     attempts = tuple(untimed(number, RETHINK if number else DRAFT) for number in range(DRAFTS))
 
-    move = next_move(State(language="cpp", attempts=attempts), writes=True)
+    move = next_move(State(language="cpp", attempts=attempts, nothing_to_mend=True), writes=True)
 
+    assert isinstance(next_move(State(language="cpp", attempts=attempts), writes=True), Ask)
     assert move == Stop(reason="the compiled kernel shows nothing to mend, and it is not timed here")
 
 
