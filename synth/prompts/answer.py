@@ -1,4 +1,4 @@
-"""Parse a candidate from an answer: one fenced code block and one line that describes it."""
+"""Parse a candidate from an answer: the last code block outside of the model's reasoning, and a line about it."""
 
 import re
 
@@ -9,9 +9,25 @@ from kb.errors import SynthesisError
 from kb.types.kernels import Candidate, Language
 from synth.prompts.render import render
 
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+"""With HTML, a tag alone in its line, such as `<answer>`, would swallow the fence below it."""
+_NAME = r"(?:\w+:)?(?i:think(?:ing)?|thoughts?|reasoning|reflection|analysis|scratchpad)(?:\s[^>\n]*)?\|?>"
+_OPEN = rf"(?:<(?:\|begin_of_)?{_NAME}|\[THINK\]|◁think▷|<\|channel\|>analysis)"
+_CLOSE = rf"(?:<(?:/|\|end_of_){_NAME}|\[/THINK\]|◁/think▷|<\|channel\|>final(?:<\|message\|>)?)"
+_BODY = rf"(?:(?![ \t]*{_CLOSE}[ \t]*\n(?:.*\n)*?[ \t]*(?:```|~~~)\w).*\n)*?"
+"""The lines of a block; where reasoning ends and another block follows, they are not whole."""
+_PARTS = re.compile(
+    rf"(?:^|(?<=>))(?:[ \t]*(?!{_OPEN}|{_CLOSE})<[^>\n]*>){{0,3}}"
+    rf"(?P<block>[ \t]*(?P<mark>```+|~~~+)[^`\n]*\n{_BODY}[ \t]*(?P=mark)[`~]*)[ \t]*(?:</[^>\n]*>[ \t]*){{0,3}}$"
+    rf"|{_OPEN}(?:.|\n)*?{_CLOSE}|(?P<close>{_CLOSE})",
+    re.MULTILINE,
+)
+"""A whole block with the tags beside it, a thought, or the end of a thought that began before the answer. What looks
+like a thought inside of a block is code."""
+
 
 class AnswerError(SynthesisError):
-    """The answer does not contain exactly one candidate; the message says what was found instead."""
+    """The answer does not contain a candidate; the message says what was found instead."""
 
 
 def answer_format(language: Language) -> str:
@@ -19,35 +35,64 @@ def answer_format(language: Language) -> str:
 
 
 def parse_answer(text: str, language: Language) -> tuple[Candidate, str]:
-    """The candidate and its note (empty if the answer has none).
+    """The last whole code block in `language` outside of the model's reasoning, and the answer's note.
+
+    A single block may do without a tag, and one in the reasoning counts if there is no other. The note says which block
+    was taken if there was a choice.
 
     Raises:
-        AnswerError: there is no code block, several without exactly one in `language`, or the block is in another
-            language, empty or not closed.
+        AnswerError: there is no such block, or it is empty or not closed.
     """
     text = text.encode(errors="replace").decode()  # JSON may contain lone surrogates, which source files cannot
-    fences = [token for token in MarkdownIt("commonmark").parse(text) if token.type == "fence"]
-    fence = _chosen(fences, language)
-    start, end = fence.map or (0, 0)
-    lines = re.split(r"\r\n?|\n", text)
-    if end - start < 2 or not lines[end - 1].strip().startswith(fence.markup):
+    text = re.sub(r"\r\n?", "\n", text)
+    answer, taken = _without_reasoning(text), ""
+    if not (fences := _fences(answer, language)) and (fences := _fences(text, language)):
+        answer, taken = text, "the block stood in the reasoning"
+    if not fences:
+        found = ", ".join(_tag(fence) or "untagged" for fence in _all_fences(text))
+        raise _error(f"found these code blocks: {found}" if found else "found no fenced code block", language)
+    lines = answer.split("\n")
+    whole = [fence for fence in fences if _is_closed(fence, lines)]
+    if not whole:
         raise _error("the code block is not closed: its last fence is missing", language)
+    fence = whole[-1]
     if not fence.content.strip():
         raise _error("the code block is empty", language)
-    outside = lines[:start] + lines[end:]
-    notes = [line.partition(":")[2].strip() for line in outside if line.lower().startswith("note:")]
-    return Candidate(language=language.name, source=fence.content), next(iter(notes), "")
+    if len(fences) > 1:
+        taken = f"block {fences.index(fence) + 1} of {len(fences)} was taken"
+    start, end = fence.map or (0, 0)
+    notes = [line.partition(":")[2].strip() for line in lines[:start] + lines[end:] if line.lower().startswith("note:")]
+    return Candidate(language=language.name, source=fence.content), "; ".join(filter(None, (*notes[:1], taken)))
 
 
-def _chosen(fences: list[Token], language: Language) -> Token:
-    tags = [fence.info.strip().lower().partition(" ")[0] for fence in fences]
-    marked = [fence for fence, tag in zip(fences, tags, strict=True) if tag in language.fences]
-    if len(marked) == 1:
-        return marked[0]
-    if len(fences) == 1 and tags == [""]:
-        return fences[0]
-    found = ", ".join(tag or "untagged" for tag in tags)
-    raise _error(f"found these code blocks: {found}" if fences else "found no fenced code block", language)
+def _without_reasoning(text: str) -> str:
+    """The answer without thoughts and without tags beside fences; each line keeps its number."""
+    closes = [part.end() for part in _PARTS.finditer(text) if part["close"]]
+    begin = max(closes, default=0)
+    return "\n" * text.count("\n", 0, begin) + _PARTS.sub(
+        lambda part: part["block"] or "\n" * part[0].count("\n"), text[begin:]
+    )
+
+
+def _fences(text: str, language: Language) -> list[Token]:
+    """The blocks in `language`, or the only block if it has no tag."""
+    fences = _all_fences(text)
+    if marked := [fence for fence in fences if _tag(fence) in language.fences]:
+        return marked
+    return fences if [_tag(fence) for fence in fences] == [""] else []
+
+
+def _all_fences(text: str) -> list[Token]:
+    return [token for token in _MARKDOWN.parse(text) if token.type == "fence"]
+
+
+def _tag(fence: Token) -> str:
+    return fence.info.strip().lower().partition(" ")[0]
+
+
+def _is_closed(fence: Token, lines: list[str]) -> bool:
+    start, end = fence.map or (0, 0)
+    return end - start >= 2 and lines[end - 1].strip().startswith(fence.markup)
 
 
 def _error(what: str, language: Language) -> AnswerError:

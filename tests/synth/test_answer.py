@@ -1,4 +1,4 @@
-"""An answer must contain exactly one code block, and anything else is refused."""
+"""The last whole block of the language outside of the reasoning is the candidate; an answer without one is refused."""
 
 import pytest
 from hypothesis import given
@@ -22,12 +22,36 @@ READ = {
     "carriage returns": ("note: n\r\n```cpp\r\n{code}```\r\n", "n"),
     "page breaks": ("a\x0cb\u2028c\nnote: n\n```cpp\n{code}```", "n"),
     "one of several in the language": ("```sh\nmake\n```\n```cpp\n{code}```\n```\nx\n```", ""),
+    "the last of two": ("note: n\n```cpp\nint old;\n```\nBetter:\n```cpp\n{code}```", "n; block 2 of 2 was taken"),
+    "the last that is whole": ("```cpp\n{code}```\nThen\n```cpp\nint cut", "block 1 of 2 was taken"),
+    "a tag above the fence": ("note: n\n\n<answer>\n```cpp\n{code}```\n</answer>\n", "n"),
+    "tags beside the fence": ("<answer>```cpp\n{code}```</answer>\nnote: n", "n"),
+    "a block of HTML above the fence": ("<details>\n<summary>Code</summary>\n```cpp\n{code}```\n</details>", ""),
+    "a thought": ("<think>\nnote: no\n</think>\n```cpp\n{code}```\nnote: n", "n"),
+    "a thought with a block": ("<think>\n```cpp\nint no;\n```\n</think>\n```cpp\n{code}```", ""),
+    "a thought with an open block": ("<think>\n```cpp\nint no;\n</think>\n```cpp\n{code}```", ""),
+    "a thought behind the block": ("```cpp\n{code}```\n<think>\n```cpp\nint no;\n```\n</think>", ""),
+    "a thought that began before the answer": ("```cpp\nint no;\n```\nDone.</think>```cpp\n{code}```", ""),
+    "an open block in such a thought": ("```cpp\nint no;\n</think>\n```cpp\n{code}```", ""),
+    "a thought within a thought": ("<think><think>\n```cpp\nint no;\n```\n</think></think>\n```cpp\n{code}```", ""),
+    "another word for a thought": ("<Reasoning>\n```cpp\nint no;\n```\n</Reasoning>\n```cpp\n{code}```", ""),
+    "a thought in brackets": ("[THINK]\n```cpp\nint no;\n```\n[/THINK]\n```cpp\n{code}```", ""),
+    "channels": (
+        "<|channel|>analysis<|message|>\n```cpp\nint no;\n```<|end|><|channel|>final<|message|>```cpp\n{code}```",
+        "",
+    ),
+    "the only block in a thought": (
+        "<think>\n```cpp\n{code}```\n</think>\nnote: n",
+        "n; the block stood in the reasoning",
+    ),
+    "a thought that does not end": ("<think>\n```cpp\n{code}```", ""),
 }
+
+IN_CODE = ["// <think>\n", "<think>\nx\n</think>\n", "// </think>\n", "<answer>\n</answer>\n", "</think>\n"]
 
 REFUSED = {
     "nothing": ("", "no fenced"),
     "code alone": (CODE, "no fenced"),
-    "two in the language": (f"```cpp\n{CODE}```\n```cpp\n{CODE}```", ": cpp, cpp$"),
     "two untagged": (f"```\n{CODE}```\n```\n{CODE}```", ": untagged, untagged$"),
     "another language": (f"```python\n{CODE}```", ": python$"),
     "empty": ("```cpp\n\n  \n```", "empty"),
@@ -49,12 +73,17 @@ def test_a_note_inside_the_code_is_part_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(("text", "found"), REFUSED.values(), ids=REFUSED)
-def test_an_answer_without_exactly_one_block_is_refused_and_the_error_says_what_was_found(
+def test_an_answer_without_a_whole_block_in_the_language_is_refused_and_the_error_says_what_was_found(
     text: str, found: str
 ) -> None:
     with pytest.raises(AnswerError, match=found) as caught:
         parse_answer(text, CPP)
     assert "```cpp" in caught.value.hint
+
+
+@pytest.mark.parametrize("code", IN_CODE)
+def test_tags_inside_the_code_are_code(code: str) -> None:
+    assert parse_answer(f"<think>\nx\n</think>\n```cpp\n{CODE}{code}```", CPP)[0].source == CODE + code
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
