@@ -1,6 +1,7 @@
 """The messages of a host. One that cannot be read is answered with an error: the SDK drops it, and the host waits."""
 
 import json
+from contextlib import suppress
 from typing import Any, Self
 
 from mcp.shared.message import SessionMessage
@@ -42,14 +43,11 @@ def _refusal(error: Exception) -> JSONRPCError | None:
     """The answer to a message with this fault; None for a notification, which gets no answer."""
     if not isinstance(error, ValidationError):
         return None
-    problem, said, sent = error.errors(include_url=False)[0], "", None
-    try:
-        sent = json.loads(
-            problem["input"] if problem["type"] == "json_invalid" else None
-        )  # reads half a character, which the SDK does not
-        said = LONE_SURROGATE
-    except (TypeError, ValueError, RecursionError):
-        said = problem["msg"]
+    problem = error.errors(include_url=False)[0]
+    said, sent = problem["msg"], None
+    if problem["type"] == "json_invalid":
+        with suppress(ValueError, RecursionError):  # unlike the SDK, Python reads half of a character
+            said, sent = LONE_SURROGATE, json.loads(str(problem["input"]))
     asked = sent if isinstance(sent, dict) else {"id": None}
     if "id" not in asked:
         return None
