@@ -1,4 +1,4 @@
-"""Unpack archives of documents into kb's cache, safely; an unchanged archive is unpacked once."""
+"""Unpack archives of documents into a home's cache, safely; an unchanged archive is unpacked once."""
 
 import errno
 import gzip
@@ -34,7 +34,7 @@ _FAULTS = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError
 @dataclass(frozen=True, slots=True)
 class Unpacked:
     folder: Path
-    """Folder of the files, in kb's cache."""
+    """Folder of the files, in the cache."""
     refused: dict[str, str]
     """Why other members were not unpacked, by their names."""
 
@@ -59,15 +59,18 @@ def folder_name(path: Path) -> str:
     return path.name[: len(path.name) - len(ending)]
 
 
-def unpacked(archive: Path) -> Unpacked:
+def unpacked(archive: Path, home: Path | None) -> Unpacked:
     """The files of an archive. Links, encrypted files and names that lead out of the archive are refused.
+
+    Args:
+        home: The home in whose cache it is unpacked; None: the cache of all homes.
 
     Raises:
         DocumentError: the archive is damaged or too large, or the cache cannot be written.
     """
     try:
         found = archive.stat()
-        cache = cache_dir() / "archives"
+        cache = (home / "cache" if home else cache_dir()) / "archives"
         place = text_digest(str(archive))
         folder = cache / f"{place}-{text_digest(str(found.st_size), str(found.st_mtime_ns))}"
         if not folder.is_dir():

@@ -14,6 +14,8 @@ from kb.types.records import SectionRecord, ancestry
 CHUNK_CHARACTERS = 1536
 """Longest chunk, table header included. Tuned on the development questions: benchmarks/results/chunk-size.json."""
 _LABEL_CHARACTERS = 100
+_LONGEST_VALUE = 300
+"""A text of more characters is not repeated in each column that its cell spans."""
 
 
 class BlockKind(StrEnum):
@@ -159,7 +161,7 @@ class DocumentBuilder:
     ) -> None:
         """Add a table whose first `header_rows` rows are its header; `row_lines` has one line number per row.
 
-        A cell that spans rows is repeated in each row; a header cell that spans columns is repeated in each column.
+        A cell is repeated in each row and column that it spans, except a row that is one cell over all columns.
         """
         grid = _grid(rows, header_rows)
         if not any(any(row) for row in grid):
@@ -229,17 +231,21 @@ def _blank_lines(text: str) -> int:
 def _grid(rows: Sequence[Sequence[Cell]], header_rows: int) -> list[list[str]]:
     """Place the cells: spans are filled in, and all rows have equal length."""
     placed: dict[tuple[int, int], str] = {}
+    several = max((sum(max(1, cell.columns) for cell in row) for row in rows if len(row) > 1), default=0)
     for r, row in enumerate(rows):
+        # A row that is one cell is a heading between rows, and a long text is prose: neither is a value of each column.
+        is_band = len(row) == 1 and r >= header_rows and (r, 0) not in placed and row[0].columns >= several
         c = 0
         for cell in row:
             while (r, c) in placed:
                 c += 1
             text = " ".join(cell.text.split())
+            columns = 1 if is_band else max(1, cell.columns)
+            is_value = r < header_rows or len(text) <= _LONGEST_VALUE
             for dr in range(min(max(1, cell.rows), len(rows) - r)):
-                for dc in range(max(1, cell.columns)):
-                    # Repeated text is noise across columns of the body, but names each column of the header.
-                    placed[r + dr, c + dc] = text if dc == 0 or r < header_rows else ""
-            c += max(1, cell.columns)
+                for dc in range(columns):
+                    placed[r + dr, c + dc] = text if dc == 0 or is_value else ""
+            c += columns
     width = 1 + max((c for _, c in placed), default=-1)
     return [[placed.get((r, c), "") for c in range(width)] for r in range(len(rows))]
 

@@ -5,12 +5,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile
+from pathlib import Path
 
 from ingest.scan import SHEET, ScannedFile, file_digest, file_of, is_gone
 from kb.catalog import DocumentState
 
 
-def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState]) -> dict[str, str]:
+def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState], home: Path) -> dict[str, str]:
     """The new sources of stored documents whose files are gone, by their old sources.
 
     A new file is such a document if it has the same content, or else if the document's path fits its place. Of several
@@ -19,7 +20,8 @@ def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState]) -> 
     new = [f for f in files if not f.skip and not f.fault and f.source not in stored]
     if not new:
         return {}
-    gone = {s.source: s for s in stored.values() if not s.source.startswith(SHEET) and is_gone(file_of(s.source))}
+    own = [state for state in stored.values() if not state.source.startswith(SHEET)]
+    gone = {state.source: state for state in own if is_gone(file_of(state.source, home))}
     found: dict[str, str] = {}
     taken: set[str] = set()
     for source, earlier in chain(_same_content(new, gone).items(), _same_place(new, gone).items()):

@@ -109,7 +109,10 @@ class Ingest:
         paths = [Path(os.path.realpath(p.expanduser())) for p in paths]
         stored = self.catalog.states()
         present = [path for path in paths if not (is_gone(path) and _below([path], stored))]
-        found = [scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude) for path in present]
+        home = self.catalog.home
+        found = [
+            scan(path, hidden=self.hidden, unknown=self.unknown, exclude=self.exclude, home=home) for path in present
+        ]
         candidates = list({c.place: c for files in found for c in files}.values())
         stored = self._follow(candidates, stored)
         gone = self._gone(paths, candidates, stored)
@@ -142,7 +145,7 @@ class Ingest:
 
     def _follow(self, candidates: Sequence[ScannedFile], stored: dict[str, DocumentState]) -> dict[str, DocumentState]:
         """Return the stored documents by their present sources, and record the sources that are new."""
-        sources = moved(candidates, stored)
+        sources = moved(candidates, stored, self.catalog.home)
         if sources and not self.dry_run:
             self.catalog.moved(sources)
         self._moved = frozenset(sources.values())
@@ -178,7 +181,7 @@ class Ingest:
         """Store what was read from a file."""
         report = FileReport(path=assignment.path, target=assignment.target, outcome="failed")
         if isinstance(file, DocumentError):
-            return report.model_copy(update={"reason": str(file)})
+            return report.model_copy(update={"reason": assignment.file.named(str(file))})
         document, before = self._document(assignment, file), assignment.before
         if not self.dry_run:
             self.catalog.put(document, model=self.embedder.fingerprint if self.embedder else None)

@@ -23,7 +23,7 @@ SHEET = "sheet:/"
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
     path: Path
-    """The file to read: for a member of an archive, its copy in kb's cache."""
+    """The file to read: for a member of an archive, its copy in the home's cache."""
     root: Path
     """Nothing outside this folder is read."""
     place: Path
@@ -38,6 +38,10 @@ class ScannedFile:
     @property
     def source(self) -> str:
         return source_of(self.place)
+
+    def named(self, message: str) -> str:
+        """A message about the file to read, as one about where the user has it."""
+        return message.replace(str(self.path), str(self.place))
 
     @property
     def shown(self) -> str:
@@ -57,25 +61,28 @@ def place_of(source: str) -> Path:
     return SHEETS / source.removeprefix(SHEET) if source.startswith(SHEET) else Path(source)
 
 
-def file_of(source: str) -> Path:
-    """Return the file to read for a source; a file that is gone does not exist."""
+def file_of(source: str, home: Path) -> Path:
+    """Return the file to read for a source of a home; a file that is gone does not exist."""
     place = place_of(source)
     archive = next((above for above in place.parents if is_archive(above) and not is_gone(above)), None)
     if archive is None:
         return place
     try:
-        return unpacked(archive).folder / place.relative_to(archive)
+        return unpacked(archive, home).folder / place.relative_to(archive)
     except DocumentError:
         return place
 
 
-def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[str] = ()) -> list[ScannedFile]:
+def scan(
+    path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[str] = (), home: Path | None = None
+) -> list[ScannedFile]:
     """Return the file `path`, or every file below the folder or archive `path`, sorted by name.
 
     Args:
         hidden: Also read files and folders whose name begins with a dot.
         unknown: Also read files of unknown formats.
         exclude: Patterns of files to skip, in the form of .gitignore, besides those of `.kbignore` files.
+        home: See `unpacked`.
 
     Raises:
         SourceError: `path` does not exist or cannot be listed, or a pattern is malformed.
@@ -90,7 +97,7 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[s
     path = path.resolve()
     exclusions = Exclusions(path if path.is_dir() else path.parent, exclude)
     if path.is_file() and is_archive(path):
-        return _members(path, path, exclusions, hidden=hidden, unknown=unknown)
+        return _members(path, path, exclusions, hidden=hidden, unknown=unknown, home=home)
     if path.is_file():
         skip = exclusions.given(path) or _skip(path, path.parent, hidden=True, unknown=unknown)
         return [ScannedFile(path, path.parent, path, path.parent, skip)]
@@ -98,7 +105,7 @@ def scan(path: Path, *, hidden: bool, unknown: bool = False, exclude: Sequence[s
     for file in sorted(_walk(path)):
         skip = exclusions.reason(file) or _skip(file, path, hidden=hidden, unknown=unknown)
         if is_archive(file) and not skip:
-            found += _members(file, path, exclusions, hidden=hidden, unknown=unknown)
+            found += _members(file, path, exclusions, hidden=hidden, unknown=unknown, home=home)
         else:
             found.append(ScannedFile(file, path, file, path, skip))
     return found
@@ -150,10 +157,12 @@ def stamped_includes(stored: str) -> tuple[str, ...]:
     return tuple(entry[0] for entry in json.loads(stored)[1:])
 
 
-def _members(archive: Path, top: Path, exclusions: Exclusions, *, hidden: bool, unknown: bool) -> list[ScannedFile]:
+def _members(
+    archive: Path, top: Path, exclusions: Exclusions, *, hidden: bool, unknown: bool, home: Path | None
+) -> list[ScannedFile]:
     """Return the files in an archive, or the archive with its fault."""
     try:
-        inside = unpacked(archive)
+        inside = unpacked(archive, home)
     except DocumentError as error:
         return [ScannedFile(archive, archive.parent, archive, top, fault=str(error))]
     found = []

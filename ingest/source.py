@@ -1,21 +1,13 @@
 """A file to read, and its text decoded from any encoding."""
 
-import codecs
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ingest.charset import decoded, has_mark
 from kb.errors import DocumentError
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _DATA_URI = re.compile(r"(?P<markdown>\]\(|\]:[ \t]*)?data:[\w.+/-]*(?:;[\w=.+-]+)*;base64,(?P<payload>[\w+/=%-]*)")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{401,}={0,2}")
 """Matches only from the start of a run, so that no character is scanned twice."""
@@ -44,21 +36,15 @@ class Source:
         return without_data(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
     def _decoded(self) -> str:
-        for mark, encoding in _BYTE_ORDER_MARKS:
-            if self.content.startswith(mark):
-                return self.content.decode(encoding, errors="replace")
-        if self.content.count(0) > max(MOST_NULS, MOST_NUL_SHARE * len(self.content)):
+        if not has_mark(self.content) and self.content.count(0) > max(MOST_NULS, MOST_NUL_SHARE * len(self.content)):
             raise DocumentError(f"{self.path} is not text", hint="convert it to text")
         try:
-            return self.content.decode()
+            text, doubt = decoded(self.content)
         except UnicodeDecodeError as error:
-            line = self.content.count(b"\n", 0, error.start) + 1
-            place = f"byte 0x{self.content[error.start]:02x} in line {line} is not UTF-8"
-            if _MULTIBYTE.search(self.content):
-                self.warnings.append(f"{place}: invalid bytes are replaced")
-                return self.content.decode(errors="replace")
-            self.warnings.append(f"{place}: the file is read as Windows-1252")
-            return self.content.decode("cp1252", errors="replace")
+            reason = f"{self.path} is not UTF-8 (byte 0x{self.content[error.start]:02x}), and its encoding is unknown"
+            raise DocumentError(reason, hint="convert it to UTF-8") from error
+        self.warnings.extend([doubt] * bool(doubt))
+        return text
 
 
 def beginning(file: Path, characters: int) -> str:

@@ -78,7 +78,7 @@ def find_home() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models, unpacked archives."""
+    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models, kernels."""
     return Path(platformdirs.user_cache_dir("kb", appauthor=False))
 
 

@@ -1,14 +1,15 @@
 """Tell from the words of a question that the documents in scope have no answer.
 
 Scores separate answerable from unanswerable questions badly (AUC .65 to .77 on 208 questions). Vocabulary does better.
-Three signs count:
+Four signs count:
 
 1. An identifier, acronym or proper name that no document has; none of the 195 answerable questions names one.
 2. A plain word that says what the question is about and that no document has. Most words that the documents lack are
    no sign, because a question has other words than its answer: verbs, comparisons, other spellings. Two kinds are: the
    noun behind an article in a question for a number (`how many threads does a warp have`), and two terms side by side
    (`junction temperature`, `half-precision floating-point`).
-3. A number in a unit that no found passage states together with the question's words. Most documents have both
+3. No word at all that a document has, and no other name of a quantity that the question names.
+4. A number in a unit that no found passage states together with the question's words. Most documents have both
    somewhere, but together only where they answer.
 """
 
@@ -19,7 +20,33 @@ from math import log
 
 from kb.catalog import Catalog
 from kb.catalog.words import IDENTIFIER, STOP_WORDS, is_identifier, query_words
+from kb.facts.quantities import quantities
 from kb.types.passages import Hit
+
+# All words
+
+_ANY = """about all anything describe explain find give help know list look many much need number please show something
+tell there thing things want work working works"""
+_ASKING = frozenset(_ANY.split())
+"""Words of any question, which say nothing about hardware."""
+_UNSPACED = re.compile(r"(?=([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}))")
+"""Two letters of a script that runs words together: those of a question may be part of a longer word."""
+
+
+def unknown_words(catalog: Catalog, question: str, *, targets: Collection[str]) -> list[str]:
+    """All words of `question`, if no document of `targets` has any of them or of the other names for what it names.
+
+    Args:
+        question: Without the names of targets.
+    """
+    words = [word for word in query_words(question) if word not in _ASKING]
+    named = {mention.means for mention in quantities().names.mentions(question)}
+    aliases = [alias for name in named for alias in quantities().by_name[name].names]
+    if not words or catalog.texts_with([*words, *aliases], targets=targets, limit=1):
+        return []
+    pieces = {piece for word in words for piece in _UNSPACED.findall(word) or [word]}
+    return [] if any(catalog.holds(piece, targets=targets, whole=False) for piece in pieces) else words
+
 
 # Names
 

@@ -25,7 +25,10 @@ CLEAR_LEAD = 1.2
 SHORT_CHARACTERS = 100
 """... unless its passage is not longer than this."""
 NEIGHBOURS = 0.3
-"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question."""
+"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question. A row gets none
+from the row below it, which may go on with the cells of this one, but not the other way round."""
+IN_HEADINGS = 0.3
+"""Share of a term's weight that is left if the headings of the passage or its tables have it."""
 LEAST = 0.3
 """Least worth of a further part, as a share of the best part's."""
 
@@ -69,7 +72,8 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
         near = result.hits[0].score - hit.score < CLEAR_LEAD
         room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS
         short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
-        worth = [sum(weights[term] for term in words) for words in found[rank]]
+        telling = _telling(hit, parts[rank], found[rank])
+        worth = [sum(weights[term] * telling[term] for term in words) for words in found[rank]]
         stating = {row.shown for row in hit.rows} if hit.why.states else set()
         for i, part in enumerate(parts[rank]):
             worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
@@ -82,6 +86,13 @@ def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> di
     """A term weighs more the more phrasings have it and the fewer parts."""
     among = Counter(term for words in parts for term in words)
     return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
+
+
+def _telling(hit: Hit, parts: Sequence[Part], found: Sequence[Collection[str]]) -> dict[str, float]:
+    """How well a term tells the parts of one passage apart: 0 to 1, little if most parts or the headings have it."""
+    among = Counter(term for words in found for term in words)
+    above = terms(" ".join((hit.passage.trail, *{name for part in parts for name in part.header})))
+    return {term: (1 - n / (len(parts) + 1)) * (IN_HEADINGS if term in above else 1) for term, n in among.items()}
 
 
 def parts_of(passage: Passage) -> list[Part]:
@@ -129,7 +140,10 @@ def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[i
     if sum(sizes) <= room:
         return list(range(len(parts)))
     own = [0.0, *worths, 0.0]
-    worth = [at + NEIGHBOURS * max(before, after) for before, at, after in zip(own, own[1:], own[2:], strict=False)]
+    worth = [
+        at + NEIGHBOURS * (before if part.kind == "row" else max(before, after))
+        for part, before, at, after in zip(parts, own, worths, own[2:], strict=False)
+    ]
     chosen: list[int] = []
     for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
         if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):

@@ -1,5 +1,6 @@
 """Rank passages for a question: fuse the lexical and dense candidates within the scope of a target."""
 
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ ROW_WEIGHTS = (1.0, 1.0, 0.6)
 ROW_SHARE = 0.2
 """Share of the best row's score that is added to the score of its table."""
 ROWS_SHOWN = 3
+_LATIN = re.compile("[A-Za-z0-9]")
 
 RowScores = dict[int, dict[int, float]]
 """Chunk id to row id to the row's best score over the phrasings."""
@@ -72,6 +74,9 @@ class Retriever:
         notes: list[str] = []
         lexical = [self._first(self._lexical(p, targets, rows)) for p in phrasings]
         dense = [self._first(scores) for scores in self._dense(phrasings, targets, notes)]
+        for at, (phrasing, words) in enumerate(zip(phrasings, lexical, strict=True)):
+            if words and not _LATIN.search(phrasing):  # a model of English places such words by chance
+                dense[at] = {chunk: score for chunk, score in dense[at].items() if chunk in words}
         unembedded = self._unembedded(targets, notes)
         return Candidates(list(zip(lexical, dense, strict=True)), rows, unembedded, tuple(notes))
 

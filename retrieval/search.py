@@ -14,7 +14,7 @@ from kb.errors import QueryError
 from kb.facts.resolution import StandingFact
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
-from retrieval.abstention import unknown_names, unknown_terms, unsupported_unit
+from retrieval.abstention import unknown_names, unknown_terms, unknown_words, unsupported_unit
 from retrieval.excerpt import with_excerpts
 from retrieval.listings import with_whole_listings
 from retrieval.models import Models
@@ -93,8 +93,12 @@ class SearchEngine:
         Args:
             unknown: The unknown names of each phrasing.
         """
-        words = [own or unknown_terms(self.catalog, p, targets=scope.stored) for p, own in unknown.items()]
+        words = [own or self._unknown_words(p, scope) for p, own in unknown.items()]
         return [self._not_named(word, scope) for word in words[0]] if all(words) else []
+
+    def _unknown_words(self, phrasing: str, scope: Scope) -> list[str]:
+        known, own = scope.stored, self.targets.without_names(phrasing)
+        return unknown_terms(self.catalog, phrasing, targets=known) or unknown_words(self.catalog, own, targets=known)
 
     def _unsupported_unit(self, phrasings: Sequence[str], found: SearchResult, scope: Scope) -> str | None:
         """The unit in which the first phrasing asks for a number, if no passage supports it, also far below `found`."""

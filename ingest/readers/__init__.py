@@ -20,6 +20,7 @@ FORMATS = {
     ".ipynb": "notebook",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".mdx": "markdown",
     ".pdf": "pdf",
     ".rst": "rst",
     ".rst.txt": "rst",

@@ -1,5 +1,6 @@
 """The command line: parses arguments, calls the library, prints results and errors."""
 
+import os
 import sys
 
 import typer
@@ -20,7 +21,7 @@ from kb.cli import (
     targets,
     toolchains,
 )
-from kb.errors import KbError
+from kb.errors import KbError, QueryError
 
 app = typer.Typer(
     name="kb",
@@ -58,7 +59,18 @@ def version(show: bool = typer.Option(False, "--version", help="Show the version
 def main() -> None:
     """Entry point of the `kb` command. Exit status: 0 for success, 1 for a KbError, 2 for wrong usage."""
     try:
+        _must_be_text(sys.argv[1:])
         app()
     except KbError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _must_be_text(arguments: list[str]) -> None:
+    """Raises QueryError if one has bytes that are not UTF-8, unless it names a file."""
+    for argument in arguments:
+        shown = os.fsencode(argument).decode(errors="replace")
+        if shown != argument and not os.path.lexists(argument):
+            raise QueryError(
+                f"the argument '{shown}' is not UTF-8", hint="write it in UTF-8: the shell sent other bytes"
+            )

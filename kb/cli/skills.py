@@ -162,7 +162,8 @@ def diff(
 @app.command("lint")
 def lint_skills(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|FOLDER...]", help="Skills or folders (default: all).")
+        list[str] | None,
+        typer.Argument(metavar="[NAME|FOLDER...]", help="Skills, folders or archives of skills (default: all)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -175,15 +176,17 @@ def lint_skills(
     Exit status: 0 when there is no error, 1 when there is one; warnings do not count.
     """
     from kb.cli.skills_report import show_findings
-    from kb.skillbook.lint import lint
+    from kb.skillbook.lint import Finding, lint
+    from kb.usecases.skill_exchange import lint_skills as lint_path
 
+    found: dict[str, list[Finding]] = {}
     with open_kb() as kb:
-        if names:
-            folders = [Path(n) if Path(n).is_dir() else kb.skills.find(n).folder for n in names]
-        else:
-            folders = [skill.folder for skill in kb.skills.known()]
-            folders += [folder for folder, _ in kb.skills.problems()]
-    found = {str(folder): lint(folder) for folder in folders if folder}
+        held = [kb.skills.find(name).folder for name in names or () if not Path(name).exists()]
+        if not names:
+            held = [*(skill.folder for skill in kb.skills.known()), *(folder for folder, _ in kb.skills.problems())]
+        for path in (Path(name) for name in names or () if Path(name).exists()):
+            found |= lint_path(kb, path)
+    found |= {str(folder): lint(folder) for folder in held if folder}
     show_result(found, show_findings, as_json=as_json)
     if any(finding.severity == "error" for findings in found.values() for finding in findings):
         raise typer.Exit(1)
@@ -289,13 +292,19 @@ def export(
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="FOLDER", help="A skill, or a folder that holds skills.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A skill, or a folder or an archive that holds skills.")
+    ],
+    target: Annotated[
+        str | None, typer.Option(metavar="TARGET", help="The target of skills that name none (default: any).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Take over others' skills as proposals.
 
-    Nothing is used before you accept it, and no kernel before it won here: their evidence only claims. Decisions of
-    others are left out.
+    Any skill in the Agent Skills format will do: one without kb's entries becomes a playbook, or a kernel if it holds
+    one. The texts in its `references/` and `assets/` come with it. Nothing is used before you accept it, and no kernel
+    before it won here: their evidence only claims. Decisions of others are left out.
 
     Example: kb skills import team-skills
 
@@ -305,7 +314,7 @@ def import_(
     from kb.usecases.skill_exchange import import_skills
 
     with open_kb() as kb:
-        done = import_skills(kb, path)
+        done = import_skills(kb, path, target=target)
     show_result(done, show_imported, as_json=as_json)
     if any(one.reason and not one.held for one in done):
         raise typer.Exit(1)

@@ -5,6 +5,7 @@ from typing import Any
 
 from kb.cli.output import show, show_text, show_wrapped
 from kb.cli.table import show_table
+from kb.skillbook.foreign import attached
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
 from kb.types.base import short
@@ -42,6 +43,7 @@ def show_whole(found: Review, about: Mapping[str, Any], gains: Sequence[Gain]) -
     _show_part("applies to", filter(None, [_applies(skill.preconditions)]))
     _show_part("gain", map(str, gains))
     _show_part("doubt", found.doubts)
+    _show_part("beside it", attached(skill.folder) if skill.folder else ())
     _show_part("cites", (f"`kb cite {id_}`" for id_ in skill.citations))
     for record in skill.records:
         _show_part("record", [f"{record.verb} by {record.by}, {record.created[:10]}: {record.reason}".rstrip(": ")])

@@ -5,6 +5,7 @@ No tool runs code that an agent sends outside the sandbox, where the reference o
 """
 
 import asyncio
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import cleandoc
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
 
@@ -20,6 +22,7 @@ from kb import __version__
 from kb.errors import KbError
 from kb.mcp import skills, tools
 from kb.mcp.advice import next_steps, warnings
+from kb.mcp.messages import LONE_SURROGATE, ReadMessages
 from kb.mcp.tool import for_agents
 from kb.targets import Targets
 from kb.views.response import Response, fitted
@@ -67,13 +70,21 @@ class Server(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         try:
+            json.dumps(arguments, ensure_ascii=False).encode()
             return await super().call_tool(name, _without_nulls(arguments), context)
+        except UnicodeEncodeError as error:
+            raise ToolError(LONE_SURROGATE) from error
         except ToolError as error:
             if not isinstance(wrong := error.__cause__, ValidationError):
                 raise
             problems = wrong.errors(include_url=False, include_context=False)
             said = [f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in problems[:PROBLEMS_SHOWN]]
             raise ToolError(f"{'; '.join(said)}. Correct the arguments of {name} and call it again.") from wrong
+
+    async def run_stdio_async(self) -> None:
+        async with stdio_server() as (read, write):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(ReadMessages(read, write), write, options)
 
 
 def _without_nulls(argument: Any) -> Any:  # noqa: ANN401 - any JSON

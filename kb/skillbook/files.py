@@ -22,6 +22,8 @@ MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"
 PATTERNS = (MAIN, "scripts/kernel.*", "evidence/*.json", "records/*.json")
 """The files of a skill; others in its directory are left alone."""
+ATTACHED = ("references/**/*", "assets/**/*")
+"""Files beside it to which its text may refer."""
 
 _Added = TypeVar("_Added", Evidence, SkillRecord)
 _SKILL_MD = re.compile(r"---[ \t]*\r?\n(?P<front>.{0,20000}?)^---[ \t]*(?:\r?\n|\Z)(?P<body>.*)", re.M | re.S)
@@ -58,7 +60,6 @@ class FrontMatter(Frozen, alias_generator=_hyphens, extra="ignore"):
     license: str = ""
     compatibility: str = Field(default="", max_length=500)
     metadata: Metadata
-    allowed_tools: str = ""
 
 
 def load_skill(folder: Path) -> Skill:
@@ -83,13 +84,17 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def parse_skill(folder: Path, files: Mapping[str, bytes]) -> Skill:
-    """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`."""
+def parse_skill(folder: Path, files: Mapping[str, bytes], *, named: bool = True) -> Skill:
+    """The skill made of `files`, which maps paths in `folder` to contents; errors as in `load_skill`.
+
+    Args:
+        named: Whether the folder must have the skill's name.
+    """
     problems: list[str] = []
     front, candidate = None, None
     with _noting(problems, MAIN):
         front, body = _split(_text(files, MAIN))
-        if front.name != folder.name:
+        if named and front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not the name of the directory")
     kernels = [path for path in files if path.startswith("scripts/kernel.")]
     script = next(iter(kernels), "scripts/kernel.*")
@@ -155,9 +160,14 @@ def front_matter(text: str) -> object:
 
 
 def _parts(text: str) -> re.Match[str]:
-    if parts := _SKILL_MD.fullmatch(text):
+    if parts := _SKILL_MD.fullmatch(text.removeprefix("\ufeff")):
         return parts
     raise ValueError("it has no front matter between two `---` lines, or too much")
+
+
+def split_text(text: str) -> tuple[object, str]:
+    """The fields at the top of SKILL.md, and its body. Errors as in `front_matter`."""
+    return front_matter(text), _parts(text)["body"].removeprefix("\n").removesuffix("\n")
 
 
 def _split(text: str) -> tuple[FrontMatter, str]:
@@ -165,8 +175,8 @@ def _split(text: str) -> tuple[FrontMatter, str]:
     parts = _parts(text)
     if "---" in parts["front"]:
         raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
-    front = FrontMatter.model_validate(front_matter(text))
-    return front, parts["body"].removeprefix("\n").removesuffix("\n")
+    fields, body = split_text(text)
+    return FrontMatter.model_validate(fields), body
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:

@@ -155,24 +155,28 @@ class Skillbook:
         standings = {skill.name: standing_of(skill, context) for skill in skills}
         return select(need, skills, standings=standings, ships=self.ships, name_of=self._name_of)
 
-    def publish(self, skill: Skill) -> Skill:
+    def publish(self, skill: Skill, *, attached: Mapping[str, bytes] | None = None) -> Skill:
         """Add a skill, or only its new evidence and records if it is known, atomically; return the result.
+
+        Args:
+            attached: Files beside a new skill, by their paths.
 
         Raises:
             SkillError: it would be malformed, or a skill of this name has other content.
             StoreError: the home cannot be written, the disk is full, or another process holds the lock.
         """
-        self._store.write(skill)
+        self._store.write(skill, attached or {})
         return self.find(skill.name)
 
-    def propose(self, skill: Skill, *, by: str) -> Skill:
+    def propose(self, skill: Skill, *, by: str, attached: Mapping[str, bytes] | None = None) -> Skill:
         """Add a proposal, or only its new evidence to the skill or proposal that says the same; return the result.
 
         Records that come with it are left out: only what is decided here counts. Errors as in `publish`.
         """
         if twin := self.twin(skill):
             return self.publish(twin.model_copy(update={"evidence": skill.evidence}))
-        return self.publish(skill.model_copy(update={"records": (record_of(skill, "propose", by=by),)}))
+        record = record_of(skill, "propose", by=by)
+        return self.publish(skill.model_copy(update={"records": (record,)}), attached=attached)
 
     def attest(self, *evidence: Evidence) -> None:
         """Note that the judge of this home gave this evidence. Only then does it prove anything.

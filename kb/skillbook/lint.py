@@ -11,7 +11,8 @@ from typing import Literal
 import yaml
 
 from kb.errors import SkillError
-from kb.skillbook.files import MAIN, MAX_FILE_BYTES, MOST_BODY_TOKENS, PATTERNS, front_matter, load_skill
+from kb.skillbook.files import ATTACHED, MAIN, MAX_FILE_BYTES, MOST_BODY_TOKENS, PATTERNS, front_matter
+from kb.skillbook.foreign import load_adopted
 from kb.types.base import Frozen, tokens_of
 
 MOST_REPEATED = 300
@@ -64,28 +65,40 @@ class Finding(Frozen):
         return f"{self.severity}: {self.place}: {self.message}"
 
 
-def lint(folder: Path) -> list[Finding]:
-    """What is wrong with the skill in a directory, errors first; empty if nothing is."""
-    found = [*_form(folder)]
+def lint(folder: Path, *, named: bool = True) -> list[Finding]:
+    """What is wrong with the skill in a directory, errors first; empty if nothing is.
+
+    Args:
+        named: Whether the directory must have the skill's name.
+    """
+    found = [*_form(folder, named=named)]
+    own, others = {path for pattern in PATTERNS for path in folder.glob(pattern)}, []
+    beside = {path for pattern in ATTACHED for path in folder.glob(pattern)}
     for path in sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()):
         name = path.relative_to(folder).as_posix()
-        if not any(path.relative_to(folder).match(pattern) for pattern in PATTERNS):
-            found.append(_warning("form", name, "kb neither reads this file nor takes it over in an import"))
+        others += [name] if path not in own | beside else []
         if path.is_symlink() or not path.is_file():
             found.append(_error("form", name, "it is a link or a special file, not a file"))
         elif path.stat().st_size > MAX_FILE_BYTES:
-            found.append(_error("form", name, f"it has more than {MAX_FILE_BYTES:,} bytes"))
+            found.append(_unusable(name, f"it has more than {MAX_FILE_BYTES:,} bytes", is_own=path in own))
         else:
             try:
-                found += _text_findings(folder, name, path.read_bytes().decode())
+                found += _text_findings(folder, name, path.read_bytes().decode("utf-8-sig"))
             except UnicodeDecodeError:
-                found.append(_error("form", name, "it is not text in UTF-8"))
+                found.append(_unusable(name, "it is not text in UTF-8", is_own=path in own))
+    if others:
+        more = f" and {len(others) - 1} more files" if others[1:] else ""
+        found.append(_warning("form", others[0], f"kb neither reads this file{more} nor takes it over in an import"))
     return sorted(found, key=lambda finding: finding.severity)
 
 
-def _form(folder: Path) -> Iterator[Finding]:
+def _unusable(name: str, why: str, *, is_own: bool) -> Finding:
+    return _error("form", name, why) if is_own else _warning("form", name, f"{why}, so an import leaves it out")
+
+
+def _form(folder: Path, *, named: bool) -> Iterator[Finding]:
     try:
-        skill = load_skill(folder)
+        skill = load_adopted(folder, named=named)
     except SkillError as error:
         yield _error("form", MAIN, error.message.removeprefix(f"{folder} is not a skill: "))
         return

@@ -72,14 +72,14 @@ class SkillStore:
         )
         return skill.model_copy(update={"records": (waits, *skill.records)})
 
-    def write(self, skill: Skill) -> None:
-        """Write a skill into the home; if it is known, only its new evidence and records.
+    def write(self, skill: Skill, attached: Mapping[str, bytes]) -> None:
+        """Write a skill into the home with the files beside it; if it is known, only its new evidence and records.
 
         Raises:
             SkillError: it would be malformed, or the skill of this name has other content.
             StoreError: as in `locked`.
         """
-        name, files = skill.name, skill_files(skill)
+        name, files = skill.name, {**attached, **skill_files(skill)}
         parse_skill(self.folder / name, files)
         with self.locked():
             roots = (self.folder, self.shipped, self._earlier)

@@ -87,7 +87,7 @@ class Documents:
         chosen = range(len(sections)) if section is None else _subtrees(section, sections)
         if section is not None and not chosen:
             raise _unknown_section(section, sections, document)
-        digest = _digest(file_of(document.source))
+        digest = _digest(file_of(document.source, self._catalog.home))
         holds = self._catalog.holdings(document.source)
         listed = document.format == "code" or not sections
         whole = whole or (listed and holds.characters <= SHORT_CHARACTERS)
@@ -130,7 +130,7 @@ class Documents:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
         stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=around)
-        digest = _digest(file_of(source))
+        digest = _digest(file_of(source, self._catalog.home))
         return CitedPlace(
             citation=stated.citation,
             file=str(place_of(source)),
@@ -156,7 +156,7 @@ class Documents:
         """
         chosen = self.below(names, target=target)
         for document in chosen:
-            if document.ships_with_kb and file_of(document.source).is_file():
+            if document.ships_with_kb and file_of(document.source, self._catalog.home).is_file():
                 raise DocumentError(
                     f"{document.path} ships with kb: kb would add it again when {document.target} is next used",
                     hint="nothing was removed; name only the other documents",

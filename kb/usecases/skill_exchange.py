@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.archives import is_archive, unpacked
 from kb.catalog import storage_errors
 from kb.errors import SkillError
-from kb.skillbook.files import load_skill
+from kb.skillbook.foreign import SkillFolder, attached, load_adopted, skill_folders
 from kb.skillbook.lint import Finding, lint
+from kb.skillbook.select import ANY
 from kb.storage import write_whole
 from kb.types.base import Frozen
 from kb.types.skill import SkillStanding
@@ -50,30 +52,39 @@ class Imported(Frozen):
     findings: tuple[Finding, ...] = ()
 
 
-def import_skills(kb: "KnowledgeBase", path: Path) -> list[Imported]:
-    """Propose all skills in a folder. Their evidence is claimed; others' decisions are left out.
+def import_skills(kb: "KnowledgeBase", path: Path, *, target: str | None = None) -> list[Imported]:
+    """Propose all skills in a folder or an archive. Their evidence is claimed; others' decisions are left out.
+
+    Args:
+        target: Target of the skills that name none (default: any).
 
     Raises:
         SkillError: there is no skill in it.
+        DocumentError: the archive cannot be unpacked.
         StoreError: the home cannot be written.
+        TargetError: the target is unknown.
     """
-    folders = [file.parent for file in sorted(path.rglob("SKILL.md")) if not _is_hidden(file.relative_to(path))]
-    if not folders:
-        raise SkillError(f"{path} holds no SKILL.md", hint="name the folder of a skill, or one that holds such folders")
-    return [_imported(kb, folder) for folder in folders]
+    wanted = kb.targets.get(target).name if target else ANY
+    return [_imported(kb, folder, wanted) for folder in _folders(kb, path)]
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def lint_skills(kb: "KnowledgeBase", path: Path) -> dict[str, list[Finding]]:
+    """The findings on each skill in a folder or an archive, by its place. Errors as in `import_skills`."""
+    return {str(folder.place): lint(folder.path, named=folder.named) for folder in _folders(kb, path)}
 
 
-def _imported(kb: "KnowledgeBase", folder: Path) -> Imported:
+def _folders(kb: "KnowledgeBase", path: Path) -> list[SkillFolder]:
+    read = unpacked(path, kb.settings.home).folder if path.is_file() and is_archive(path) else path
+    return skill_folders(path, read)
+
+
+def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported:
     """What becomes of one folder."""
-    findings = tuple(lint(folder))
+    findings = tuple(lint(folder.path, named=folder.named))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]
     if broken:
-        return Imported(name=folder.name, proposed=False, reason="; ".join(broken))
-    skill = load_skill(folder)
+        return Imported(name=folder.place.name, proposed=False, reason="; ".join(broken))
+    skill = load_adopted(folder.path, target=target, named=folder.named)
     twin = kb.skills.twin(skill)
     if twin and kb.skills.standing(twin) is SkillStanding.RETIRED:
         return Imported(name=skill.name, proposed=False, reason=f"{twin.name}, which says the same, was rejected here")
@@ -81,7 +92,7 @@ def _imported(kb: "KnowledgeBase", folder: Path) -> Imported:
     if not twin and any(known.name == skill.name for known in kb.skills.known()):
         reason = "another skill here has this name: give one of them another"
     if twin or not reason:
-        kb.skills.propose(skill, by="an import")  # a twin gets its evidence
+        kb.skills.propose(skill, by="an import", attached=attached(folder.path))  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)
 
 

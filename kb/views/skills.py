@@ -28,7 +28,7 @@ class FoundSkills(Listing):
 
 
 class SkillText(LongText):
-    """What a skill says, then its kernel."""
+    """What a skill says, then its kernel and the texts beside it."""
 
     name: str
     standing: str
@@ -85,12 +85,15 @@ def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | 
 
 def skill(kb: "KnowledgeBase", name: str, *, offset: int) -> SkillText:
     """A skill or a proposal, from character `offset` of its text on. Errors as in `Skillbook.find`."""
+    from kb.skillbook.foreign import attached
     from kb.usecases.curating import measured
     from kb.usecases.skill_gains import gains_of
 
     held = kb.skills.find(name)
     source = held.candidate.source if held.candidate else ""
     text = f"{held.description}\n\n{held.body}" + (f"\n\n```{held.language}\n{source}```\n" if source else "")
+    for path, content in attached(held.folder).items() if held.folder else ():
+        text += f"\n\n## {path}\n\n{content.decode()}"
     evidence = tuple(
         f"{one.outcome} {one.task} on {one.target}, {m.trust}, {one.created[:10]}"
         + (f": {one.speedup:.2f}x ({m.interval})" if one.speedup else "")

@@ -47,6 +47,11 @@ def mistakes(tmp_path: Path) -> Path:
         pytest.param(["facts", "mi210", "voltage"], "'voltage'", "known: l2_size, lds_size", id="no quantity near"),
         pytest.param(["facts", "hexagon"], "no document states facts of hexagon", "ingest", id="no facts at all"),
         pytest.param(["cite", "000000000000"], "'000000000000'", "kb search", id="unknown citation"),
+        pytest.param(
+            ["search", "gr\udcf6\udcdfe"], "'gr\ufffd\ufffde' is not UTF-8", "UTF-8", id="question in Latin-1"
+        ),
+        pytest.param(["cite", "gr\udcf6"], "'gr\ufffd' is not UTF-8", "UTF-8", id="id in Latin-1"),
+        pytest.param(["skills", "retire", "a", "--reason=\udcf6"], "is not UTF-8", "UTF-8", id="option in Latin-1"),
         pytest.param(["search", ""], "no word", "word", id="empty question"),
         pytest.param(["search", "what is the"], "no word", "word", id="question of stop words"),
         pytest.param(["context", " ... "], "no word", "word", id="question of signs"),

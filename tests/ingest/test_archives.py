@@ -104,12 +104,22 @@ def test_documents_of_an_archive_that_is_gone_are_removed(kb: KnowledgeBase, tmp
     assert (report.count("removed"), report.count("unchanged")) == (3, 1)
 
 
-def test_without_its_cache_a_member_is_still_cited_and_not_read_again(
+def test_an_archive_is_unpacked_in_its_home_and_messages_name_the_archive(
     kb: KnowledgeBase, tmp_path: Path, cache: Path
 ) -> None:
+    archive = pack(tmp_path / "newchip.zip", {"a.md": "# A\n", "b.md": "\0" * 99})
+
+    [failed] = [file for file in kb.ingest([archive]).files if file.outcome == "failed"]
+
+    assert failed.reason.startswith(f"{archive}/b.md is not text")
+    assert not cache.exists()
+    assert [file.name for file in (kb.settings.home / "cache").rglob("a.md")] == ["a.md"]
+
+
+def test_without_its_cache_a_member_is_still_cited_and_not_read_again(kb: KnowledgeBase, tmp_path: Path) -> None:
     archive = pack(tmp_path / "newchip.zip", {"top.md": MEMBERS["top.md"]})
     kb.ingest([archive])
-    archives.shutil.rmtree(cache)
+    archives.shutil.rmtree(kb.settings.home / "cache")
 
     assert kb.documents.outline("top.md").file_same
     assert {f.outcome for f in kb.ingest([archive]).files} == {"unchanged"}

@@ -135,21 +135,31 @@ def test_blank_lines_before_code_count_as_lines() -> None:
     assert show(builder.build()).splitlines()[1] == "7 code §: int x;"
 
 
-def test_a_cell_that_spans_rows_or_columns_of_the_header_is_repeated_in_each() -> None:
+def test_a_cell_is_repeated_in_each_row_and_column_that_it_spans() -> None:
     builder = DocumentBuilder()
     rows = [
         [Cell("Unit", rows=2), Cell("Size", columns=2)],
         [Cell("KiB"), Cell("banks")],
         [Cell("LDS", rows=2), Cell("64"), Cell("32")],
         [Cell("not stated", columns=2)],
+        [Cell("Shared", columns=3)],
+        [Cell("L2"), Cell("4", rows=2, columns=2)],
+        [Cell("L3")],
+        [Cell("Others", columns=99)],
+        [Cell("ROM"), Cell("prose " * 100, columns=2)],
     ]
 
-    builder.table(rows, header_rows=2, row_lines=[1, 2, 3, 4], caption="Memories")
+    builder.table(rows, header_rows=2, row_lines=list(range(1, 10)), caption="Memories")
 
     assert builder.build().text.splitlines() == [
         "Memories",
         "| Unit | Size / KiB | Size / banks |",
         "|---|---|---|",
         "| LDS | 64 | 32 |",
-        "| LDS | not stated |  |",
+        "| LDS | not stated | not stated |",
+        "| Shared |  |  |",
+        "| L2 | 4 | 4 |",
+        "| L3 | 4 | 4 |",
+        "| Others |  |  |",
+        f"| ROM | {'prose ' * 99}prose |  |",
     ]

@@ -54,6 +54,8 @@ MISTAKES = [
     ("kb_prompt", KERNEL | {"language": "cobol"}, "not written in cobol", "write "),
     ("kb_prompt", KERNEL | {"max_tokens": 500}, "task, contract and answer format need", "larger max_tokens"),
     ("kb_targets", {"max_tokens": 0}, "max_tokens: Input should be greater", "call it again"),
+    ("kb_search", {"phrasings": ["lds \ud800"]}, "half of a character", "call again"),
+    ("kb_propose_facts", {"target": "mi210", "answers": [FACT | {"quote": "\udcf6"}]}, "half of a character", "again"),
     ("kb_serach", {}, "Unknown tool: kb_serach", ""),
 ]
 

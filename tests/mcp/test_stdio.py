@@ -77,3 +77,30 @@ def test_a_host_is_greeted_before_the_home_is_opened_and_no_tool_loads_what_make
     assert greeted & {"kb.usecases.knowledge_base", "kb.catalog", "numpy", "ingest.pipeline"} == set()
     assert "numpy" in after
     assert after & {"torch", "sentence_transformers", "transformers", "chromadb", "onnxruntime"} == set()
+
+
+UNREADABLE = {
+    r'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "\ud800"}}': (2, "half of a character"),
+    r'{"jsonrpc": "2.0", "id": "b", "method": "ping", "params": {"\udfff": 1}}': ("b", "half of a character"),
+    r'{"jsonrpc": "2.0", "id": 3, "method"': (None, "Invalid JSON"),
+    '"text"': (None, "Input should be"),
+}
+
+
+def test_a_message_that_cannot_be_read_is_answered_with_an_error_and_the_next_one_is_read(
+    environment: dict[str, str],
+) -> None:
+    notification = r'{"jsonrpc": "2.0", "method": "notifications/progress", "params": {"text": "\ud800"}}'
+    asked = [*UNREADABLE, notification, '{"jsonrpc": "2.0", "id": 9, "method": "ping"}']
+
+    done = subprocess.run(
+        [sys.executable, "-m", "kb.cli", "mcp"], env=environment, input="".join(f"{line}\n" for line in asked),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    *answers, ping = map(json.loads, done.stdout.splitlines())
+    assert [
+        (one["id"], said in one["error"]["message"])
+        for one, (_, said) in zip(answers, UNREADABLE.values(), strict=True)
+    ] == [(number, True) for number, _ in UNREADABLE.values()]
+    assert ping["id"] == 9

@@ -45,6 +45,12 @@ def tiles(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
 @pytest.mark.parametrize(
     ("question", "named"),
     [
+        ("blurgh", "blurgh"),
+        ("Wombats", "wombats"),
+        ("frobnicate the snorkel", "snorkel"),
+        ("Please tell me about wombats", "wombats"),
+        ("tilechip wombats", "wombats"),
+        ("本地缓存", "本地缓存"),
         ("How many lanes does a wavefront have?", "wavefront"),
         ("How many threads does a warp have?", "warp"),
         ("Highest junction temperature of the device", "junction temperature"),
@@ -62,7 +68,7 @@ def test_what_no_document_states_is_refused_and_the_note_names_it(
     result = tiles.search(question, target="tilechip")
 
     assert (result.status, result.hits) == (Status.INSUFFICIENT, ())
-    assert named in result.notes[0]
+    assert any(named in note for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +82,9 @@ def test_what_no_document_states_is_refused_and_the_note_names_it(
         "How large is the memory that a kernel can use on a chip?",
         "Why does my wavefront wait for the port controller?",
         "Can I pin hot buffers in the SRAM?",
+        "scheduling",
+        "frobnicate a tile",
+        "tilechip",
         "Is a quicker access to external LPDDR memory possible?",
     ],
 )

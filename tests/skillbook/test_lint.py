@@ -163,10 +163,15 @@ def test_a_long_text_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * (2**22 + 1)], ids=["binary", "large"])
-def test_a_file_that_is_not_a_short_text_is_an_error(tmp_path: Path, content: bytes) -> None:
-    write_files(tmp_path / "softmax", {"scripts/helper.py": content})
+def test_a_file_of_the_skill_that_is_not_a_short_text_is_an_error_and_another_is_left_out(
+    tmp_path: Path, content: bytes
+) -> None:
+    write_files(tmp_path / "softmax", {"evidence/a.json": content, "assets/picture.png": content})
 
-    assert ("form", "error", "scripts/helper.py") in [(f.rule, f.severity, f.place) for f in found(tmp_path)]
+    said = [(f.rule, f.severity, f.place) for f in found(tmp_path)]
+    assert ("form", "error", "evidence/a.json") in said
+    assert ("form", "warning", "assets/picture.png") in said
+    assert ("form", "error", "assets/picture.png") not in said
 
 
 def test_a_link_to_another_file_is_an_error_and_is_not_followed(tmp_path: Path) -> None:

@@ -1,17 +1,21 @@
 """Skills of others come in as proposals whose evidence is only claimed; agents get a skill that leads to kb."""
 
+import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 from skills_ref.validator import validate
 
 from kb.errors import SkillError
+from kb.skillbook.lint import Finding, lint
 from kb.types.skill import SkillStanding
 from kb.types.skill_record import SkillRecord
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import reverify
-from kb.usecases.skill_exchange import ROUTER, export_skill, import_skills
+from kb.usecases.skill_exchange import ROUTER, export_skill, import_skills, lint_skills
+from kb.views.skills import skill as skill_text
 from tests.skillbook.conftest import write
 from tests.skillbook.evidence import TASK, kernel, skill
 from tests.usecases.skills import OTHER, accepted, proposed, today
@@ -107,6 +111,115 @@ def test_a_skill_with_a_link_in_its_folder_is_refused(kb: KnowledgeBase, team: P
     (team / "won" / "references").symlink_to(tmp_path / "secret")
 
     assert "it is a link" in taken(kb, team)["won"]
+
+
+MANUAL = (
+    "---\nname: {name}\ndescription: How to choose tiles.\n{more}---\n\n# Tiles\n\nSee references/checks.md. {name}\n"
+)
+
+
+def foreign(folder: Path, name: str = "tile-tuning", *, more: str = "", **files: str | bytes) -> Path:
+    """A folder of a skill as other programs write it."""
+    named = {"SKILL.md": MANUAL.format(name=name, more=more), **files}
+    for path, content in named.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+FOREIGN = {
+    "without metadata": "",
+    "with metadata of others": "allowed-tools: [Read, Bash]\nmetadata:\n  tags: [a, b]\n  deep: {a: {b: c}}\n",
+    "with much to say of its needs": f"compatibility: {'a GPU ' * 200}\nversion: 1.0\n",
+}
+
+
+@pytest.mark.parametrize("more", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("begins", ["", "\ufeff"], ids=["plain", "with a byte order mark"])
+def test_any_skill_of_the_format_becomes_a_playbook_with_the_texts_beside_it(
+    kb: KnowledgeBase, tmp_path: Path, more: str, begins: str
+) -> None:
+    beside = {"references/checks.md": "# Checks\n", "references/deep/er.md": "x", "assets/clocks.csv": "a,b\n"}
+    others = {"assets/picture.png": b"\x89PNG\xff", "scripts/run.py": "pass\n", "scripts/kernel.py": "pass\n"}
+    text = begins + MANUAL.format(name="tile-tuning", more=more)
+    foreign(tmp_path / "others" / "tile-tuning", **{"SKILL.md": text}, **beside, **others)
+
+    assert taken(kb, tmp_path / "others") == {"tile-tuning": ""}
+
+    held = kb.skills.find("tile-tuning")
+    assert (held.kind, held.target, held.candidate, held.waits) == ("playbook", "any", None, True)
+    assert held.folder is not None
+    kept = {
+        file.relative_to(held.folder).as_posix(): file.read_text()
+        for file in held.folder.rglob("*.*")
+        if file.is_file()
+    }
+    assert beside.items() <= kept.items()
+    assert not others.keys() & kept.keys()
+    assert validate(held.folder) == []
+    assert "## references/checks.md\n\n# Checks" in skill_text(kb, held.name, offset=0).text
+    assert [finding for finding in lint(held.folder) if finding.severity == "error"] == []
+
+
+def test_a_skill_without_a_target_gets_the_one_that_is_named(kb: KnowledgeBase, tmp_path: Path) -> None:
+    foreign(tmp_path / "tile-tuning")
+
+    import_skills(kb, tmp_path, target="MI-300X")
+
+    assert kb.skills.find("tile-tuning").target == "mi300x"
+
+
+def test_a_skill_that_holds_a_kernel_becomes_a_kernel(kb: KnowledgeBase, tmp_path: Path) -> None:
+    code = "import triton\n\n\ndef model_new(x):\n    return x\n"
+    foreign(tmp_path / "copy", "copy", **{"scripts/kernel.py": code})
+
+    assert taken(kb, tmp_path) == {"copy": ""}
+
+    held = kb.skills.find("copy")
+    assert (held.kind, held.language, held.candidate and held.candidate.source) == ("kernel", "triton", code)
+
+
+@pytest.mark.parametrize("folder", ["", "others-main/", "others/tile-tuning/"])
+def test_an_archive_is_imported_and_one_skill_in_it_needs_no_folder_of_its_name(
+    kb: KnowledgeBase, tmp_path: Path, folder: str
+) -> None:
+    with zipfile.ZipFile(tmp_path / "skills.zip", "w") as packed:
+        packed.writestr(f"{folder}SKILL.md", MANUAL.format(name="tile-tuning", more=""))
+        packed.writestr(f"{folder}references/checks.md", "# Checks\n")
+
+    assert list(lint_skills(kb, tmp_path / "skills.zip").values()) == [[LICENCE]]
+    assert taken(kb, tmp_path / "skills.zip") == {"tile-tuning": ""}
+    assert (kb.skills.folder / "tile-tuning" / "references" / "checks.md").is_file()
+
+
+LICENCE = Finding(
+    rule="licence", severity="warning", place="SKILL.md", message="it states no licence, so nobody else may use it"
+)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_file_whose_name_is_nearly_right_is_named_with_its_archive(
+    kb: KnowledgeBase, tmp_path: Path, *, packed: bool
+) -> None:
+    foreign(tmp_path / "in" / "tile-tuning")
+    (tmp_path / "in" / "tile-tuning" / "SKILL.md").rename(tmp_path / "in" / "tile-tuning" / "skill.md")
+    path = Path(shutil.make_archive(str(tmp_path / "lower"), "zip", tmp_path / "in")) if packed else tmp_path / "in"
+
+    with pytest.raises(SkillError) as caught:
+        import_skills(kb, path)
+
+    assert caught.value.message == f"{path}/tile-tuning/skill.md is not called SKILL.md"
+
+
+def test_each_skill_in_a_folder_is_checked(kb: KnowledgeBase, tmp_path: Path) -> None:
+    foreign(tmp_path / "a" / "tile-tuning")
+    foreign(tmp_path / "b" / "c", "other-name")
+
+    found = lint_skills(kb, tmp_path)
+
+    assert found[f"{tmp_path}/a/tile-tuning"] == [LICENCE]
+    assert "is not the name of the directory" in found[f"{tmp_path}/b/c"][0].message
 
 
 def test_a_malformed_skill_does_not_keep_others_out(kb: KnowledgeBase, team: Path) -> None:

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.readers.html.listing import code_of, language_of, take_line_numbers
 from ingest.readers.html.text import (
     INLINE,
-    UNSEEN_CLASSES,
     LineText,
     TextFlow,
     children,
@@ -37,12 +36,9 @@ _ROW_GROUPS = {"thead", "tbody", "tfoot"}
 _LAYOUT_TABLES = {"highlighttable", "memname", "mlabels", "memberdecls"}
 _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
-_NO_CODE = {"button", "script", "style"}
 _MOST_SPANNED = 1000  # the limit of browsers
 _MOST_CELLS = 1_000_000
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
-_LANGUAGE = re.compile(r"(?:highlight-source|highlight|language|lang)-([\w+#.-]+)")
-_NO_LANGUAGE = {"default", "none", "text", "notranslate"}
 
 
 _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
@@ -57,7 +53,7 @@ def read(source: Source) -> ParsedDocument:
 
 def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
     """Add a piece of HTML that begins on `first_line` of its file."""
-    _Reader(builder, first_line).add(parse(markup, first_line))
+    _Reader(builder, first_line).piece(parse(markup, first_line))
 
 
 def flat_text(markup: str) -> str:
@@ -82,8 +78,11 @@ class _Reader:
         self._told: set[int] = set()
         """Nodes already written, before the nodes that contain them."""
         self._furniture = {"nav", "title"}
+        self._listings: set[int] = set()
+        """Tables that hold a line of code in each row."""
 
     def page(self, body: LexborNode) -> None:
+        self._listings = take_line_numbers(body)
         main = _main(body)
         if main is None:
             self._furniture |= _AROUND
@@ -95,6 +94,10 @@ class _Reader:
             self.add(body)
         else:
             self._around(body, [node.mem_id for node in _path(main)])
+
+    def piece(self, body: LexborNode) -> None:
+        self._listings = take_line_numbers(body)
+        self.add(body)
 
     def _begins_with_title(self, content: LexborNode) -> bool:
         for heading in content.css(_TITLES):
@@ -158,8 +161,8 @@ class _Reader:
             self._end_text(alone=True)
             line, text = self._run.aside(node)
             self._out.heading(_HEADINGS.get(tag, 1), text, line)
-        elif tag == "pre" or names & {"fragment", "math"}:
-            self._code(node, "math" if "math" in names else _language(node))
+        elif tag == "pre" or names & {"fragment", "math"} or node.mem_id in self._listings:
+            self._code(node, "math" if "math" in names else language_of(node))
         elif tag in _LISTS:
             self._list(node, _number(node.attributes.get("start")))
         elif tag == "dl":
@@ -184,7 +187,7 @@ class _Reader:
 
     def _code(self, node: LexborNode, language: str) -> None:
         self._end_text(alone=True)
-        marked = "".join(_code(node))
+        marked = "".join(code_of(node))
         (start, first), *_, (end, last) = line_marks(marked) * 2 or [(0, self._run.line)] * 2
         code = unmarked(marked[marked.rfind("\n", 0, start) + 1 :])
         # If tags also break lines, all lines cite the first.
@@ -328,26 +331,6 @@ def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:
 
 def _is_tab_label(node: LexborNode) -> bool:
     return node.tag in ("label", "button") or node.attributes.get("role") == "tab"
-
-
-def _code(node: LexborNode) -> Iterator[str]:
-    for child in children(node):
-        if child.is_text_node:
-            text = child.text_content or ""
-            yield text if text.strip() or node.tag != "div" else ""
-        elif child.tag == "br":
-            yield "\n"
-        elif child.tag not in _NO_CODE and not classes(child) & UNSEEN_CLASSES:
-            yield from _code(child)
-            yield "\n" * (child.tag == "div")
-
-
-def _language(node: LexborNode) -> str:
-    for place in filter(None, [node.css_first("code"), *islice(_path(node), 3)]):
-        for name in classes(place):
-            if (found := _LANGUAGE.fullmatch(name)) and found[1] not in _NO_LANGUAGE:
-                return found[1]
-    return ""
 
 
 def _tables(node: LexborNode) -> Iterator[tuple[_Rows, int]]:

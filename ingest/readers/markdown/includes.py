@@ -65,16 +65,16 @@ def prepare(text: str) -> str:
 MARKDOWN = MYST._replace(find=find, prepare=prepare)
 
 
-def with_macro_warning(document: ParsedDocument) -> ParsedDocument:
-    """Add a warning to a `document` whose text names macros, which stay as they are written."""
+def with_macro_warning(document: ParsedDocument, *others: re.Pattern[str]) -> ParsedDocument:
+    """Add a warning to a `document` whose text names macros, also of `others`, which stay as they are written."""
     macros = []
     for block in document.blocks:
         if block.kind is not BlockKind.CODE:
             text = _VERBATIM.sub("", document.text[block.start : block.end])
-            macros += [(found[0], block.start) for found in _MACRO.finditer(text)]
+            macros += [(found[0], block.start) for macro in (_MACRO, *others) for found in macro.finditer(text)]
     if not macros:
         return document
     (first, start), *more = macros
     line = document.lines[document.text.count("\n", 0, start)]
-    others = f", nor are {len(more)} more" if more else ""
-    return replace(document, warnings=(*document.warnings, f"line {line}: the macro {first} is not expanded{others}"))
+    rest = f", nor are {len(more)} more" if more else ""
+    return replace(document, warnings=(*document.warnings, f"line {line}: the macro {first} is not expanded{rest}"))

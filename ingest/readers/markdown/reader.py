@@ -15,6 +15,7 @@ from ingest.readers import directives
 from ingest.readers.delimited import csv_rows
 from ingest.readers.html.reader import add_html, flat_text
 from ingest.readers.includes import Expanded, expand
+from ingest.readers.markdown import mdx
 from ingest.readers.markdown.dialects import DEEPEST, common, markdown
 from ingest.readers.markdown.includes import MARKDOWN, with_macro_warning
 from ingest.readers.markdown.text import flat, inline
@@ -37,11 +38,12 @@ _METADATA = {"facts", "title", "version", "licence", "license", "target"}
 
 
 def read(source: Source) -> ParsedDocument:
-    expanded = expand(source, MARKDOWN)
+    is_mdx = source.path.suffix.lower() == ".mdx" or mdx.is_mdx(source.text)
+    expanded = expand(source, mdx.MDX if is_mdx else MARKDOWN)
     builder = DocumentBuilder(warnings=expanded.warnings)
     reader = _Reader(builder, expanded)
     reader.add("\n".join(expanded.lines), 1)
-    document = with_macro_warning(expanded.cite(builder.build()))
+    document = with_macro_warning(expanded.cite(builder.build()), *[mdx.EXPRESSION] * is_mdx)
     return directives.with_stub_warning(document, reader.generated)
 
 

@@ -1,0 +1,132 @@
+"""Listings in HTML: their code, without the line numbers that pages put beside it in many ways."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from selectolax.lexbor import LexborNode
+
+from ingest.readers.html.text import UNSEEN_CLASSES, children, classes, unmarked
+
+_NO_CODE = {"button", "script", "style"}
+_LINES = {"div", "li", "tr"}
+"""Elements that are a line of code each."""
+_AROUND_LINES = _LINES | {"ol", "ul", "table", "thead", "tbody"}
+_LANGUAGE = re.compile(r"(?:highlight-source|highlight|language|lang)-([\w+#.-]+)")
+_NO_LANGUAGE = {"default", "none", "text", "notranslate"}
+_BESIDE_LEVELS = 4
+"""Elements around a listing among whose neighbours its line numbers are looked for."""
+_IS_GUTTER = re.compile(r"gutter|num|line", re.IGNORECASE)
+_IS_CODE = re.compile(r"code|highlight", re.IGNORECASE)
+
+
+def code_of(node: LexborNode) -> Iterator[str]:
+    """Yield the pieces of the code in `node`."""
+    for child in children(node):
+        if child.is_text_node:
+            text = child.text_content or ""
+            yield text if text.strip() or node.tag not in _AROUND_LINES else ""
+        elif child.tag == "br":
+            yield "\n"
+        elif child.tag not in _NO_CODE and not classes(child) & UNSEEN_CLASSES:
+            yield from code_of(child)
+            yield "\n" * (child.tag in _LINES)
+
+
+def language_of(node: LexborNode) -> str:
+    """The language that a class of the listing, or of an element around it, names."""
+    around: list[LexborNode] = []
+    place: LexborNode | None = node
+    while place is not None and len(around) < 3:
+        around.append(place)
+        place = place.parent
+    for place in filter(None, [node.css_first("code"), *around]):
+        for name in classes(place):
+            if (found := _LANGUAGE.fullmatch(name)) and found[1] not in _NO_LANGUAGE:
+                return found[1]
+    return ""
+
+
+def take_line_numbers(root: LexborNode) -> set[int]:
+    """Take the line numbers of listings out of a page, and return the tables whose rows are lines of code."""
+    for listing in root.css("pre"):
+        for numbers in [*_inside(listing), *_beside(listing, root)]:
+            numbers.decompose()
+    return {table.mem_id for table in root.css("table") if table.css_first("pre") is None and _is_listing(table)}
+
+
+def _inside(listing: LexborNode) -> list[LexborNode]:
+    """The elements of one class that begin the lines of a listing and hold only their numbers."""
+    found: dict[tuple[str, ...], list[tuple[LexborNode, int, bool]]] = defaultdict(list)
+    begins = True
+
+    def walk(node: LexborNode) -> None:
+        nonlocal begins
+        for child in children(node):
+            text = unmarked(child.text_content or "" if child.is_text_node else child.text() or "")
+            names = {re.sub(r"\d+", "", name) for name in classes(child)}
+            if child.is_text_node:
+                *above, last = text.split("\n")
+                begins = (begins or bool(above)) and not last.strip()
+            elif names and text.strip(" \t\n.:|").isdecimal():
+                found[child.tag or "", *sorted(names)].append((child, int(text.strip(" \t\n.:|")[:9]), begins))
+                begins = begins or "\n" in text
+            else:
+                walk(child)
+                begins = begins or child.tag == "br" or child.tag in _LINES
+
+    walk(listing)
+    if not re.search(r"[^\W\d]", unmarked(listing.text() or "")):
+        return []  # numbers are all that it holds
+    numbered = [group for group in found.values() if all(begin for *_, begin in group)]
+    return [node for group in numbered if _are_lines([number for _, number, _ in group]) for node, *_ in group]
+
+
+def _beside(listing: LexborNode, root: LexborNode) -> list[LexborNode]:
+    """The element beside a listing that holds as many numbers as that has lines."""
+    lines = unmarked("".join(code_of(listing))).strip("\n").count("\n") + 1
+    place = listing
+    for _ in range(_BESIDE_LEVELS):
+        around = place.parent
+        if around is None or place.mem_id == root.mem_id or place.tag in ("li", "main", "article", "section"):
+            break
+        for other in children(around):
+            if other.mem_id != place.mem_id and other.is_element_node and _counts(other, lines):
+                return [other]
+        place = around
+    return []
+
+
+def _counts(node: LexborNode, lines: int) -> bool:
+    """Whether an element holds only the numbers of so many lines."""
+    texts = unmarked(node.text(separator=" ") or "").split()
+    if not texts or len(texts) > lines + 1 or not all(text.isdecimal() for text in texts):
+        return False
+    if abs(len(texts) - lines) > 1:
+        return False
+    names = " ".join(name for part in (node, *islice(children(node), 3)) for name in classes(part))
+    may_be_output = node.tag not in ("td", "th") and node.css_first("pre") is not None
+    is_plain = bool(names) and not may_be_output and _are_lines([int(text[:9]) for text in texts])
+    return is_plain or bool(_IS_GUTTER.search(names))
+
+
+def _is_listing(table: LexborNode) -> bool:
+    """Whether each row is a line of code, behind its number; the numbers are then taken out."""
+    rows = [[cell for cell in children(row) if cell.tag in ("td", "th")] for row in table.css("tr")]
+    if any(len(cells) != 2 or not classes(cells[0]) for cells in rows):
+        return False
+    texts = [
+        unmarked(first.text() or "").strip() or first.attributes.get("data-line-number") or "" for first, _ in rows
+    ]
+    named = (" ".join([*classes(table), *classes(code), *classes(code.first_child or code)]) for _, code in rows)
+    is_code = all(_IS_CODE.search(names) for names in named)
+    if not is_code or not all(text.isdecimal() for text in texts) or not _are_lines([int(t[:9]) for t in texts]):
+        return False
+    for first, _ in rows:
+        first.decompose()
+    return True
+
+
+def _are_lines(numbers: Sequence[int]) -> bool:
+    return len(numbers) > 1 and all(number == numbers[0] + at for at, number in enumerate(numbers))
