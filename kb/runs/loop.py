@@ -19,6 +19,7 @@ from kb.types.skill import Skill, SkillStanding
 from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
 from synth.briefing.follow_up import refused_names
+from synth.briefing.topics import helps
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
@@ -292,7 +293,9 @@ def need_of(
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    offered = skillbook.select(need).offered
+    offered = tuple(
+        one for one in skillbook.select(need).offered if one.whole or helps(one.skill.preconditions.ops, plan.task)
+    )
     if plan.control:
         offered = tuple(
             RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)

@@ -49,6 +49,8 @@ MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
 statements must have."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
+NEARLY_SAME = 1.01
+"""Ratio of two values up to which the lower one says enough."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -135,12 +137,12 @@ def subject_of(
 
 def matters(fact: Fact, subject: Subject) -> bool:
     """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
-    said, spelt = conditions(fact), quantities().spelt
-    known = quantities().by_name.get(fact.quantity)
-    stated = said & spelt["dtype"]
+    said, known = conditions(fact), quantities().by_name.get(fact.quantity)
+    stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
     of_matrices = (known is not None and known.matrix and subject.family != "npu") or "matrix" in said
     return (
-        (subject.has_products or not of_matrices)
+        not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
+        and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said
     )
@@ -204,16 +206,19 @@ class _Reader:
         return [about for one in statements(passages) if (about := self._about_subject(one))]
 
     def _stated(self, wanted: Sequence[str]) -> list[Fact]:
-        """The facts of these quantities, those of one quantity together.
+        """The facts of these quantities, those of one quantity together; of `a | b` those of b only if a has none.
 
         A quantity that a reader named in the vendor's words answers where its line of the worksheet is asked about.
         """
-        lines = {line_of(quantity) for quantity in wanted}
-        asked = [*wanted, *(f.quantity for f in self._facts if _is_own_name(f) and line_of(f.quantity) in lines)]
-        fitting = [fact for fact in self._facts if fact.quantity in asked and matters(fact, self._subject)]
+        fitting = [fact for fact in self._facts if matters(fact, self._subject)]
+        stated = {fact.quantity for fact in fitting}
+        either = [entry.split(" | ") for entry in wanted]
+        lines = {line_of(name) for names in either for name in names}
+        asked = [next((name for name in names if name in stated), names[0]) for names in either]
+        asked += [f.quantity for f in fitting if _is_own_name(f) and line_of(f.quantity) in lines]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
-        own = [fact for fact in fitting if _is_of_a_sheet(fact) or fact.quantity not in of_sheets]
-        fresh = [fact for fact in own if fact.citation.id not in self._told]
+        own = [f for f in fitting if f.quantity in asked and (_is_of_a_sheet(f) or f.quantity not in of_sheets)]
+        fresh = [f for f in own if f.citation.id not in self._told and not any(_says_more(o, f) for o in own)]
         self._told.update(fact.citation.id for fact in fresh)
         return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
 
@@ -259,6 +264,8 @@ class _Reader:
         """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
         enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
+        if self.sheets:
+            found = [s for s in found if topics().names(s.text, self._subject) & {"operation", "language"}]
         pool = self._fresh([statement for statement in found if _is_claim(statement)])
         ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)
@@ -308,6 +315,15 @@ class _Reader:
         self._said.append(statement)
         self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _says_more(fact: Fact, other: Fact) -> bool:
+    """Whether the other one adds nothing for one kernel: a total of the device, or nearly the same in another scope."""
+    known = quantities().by_name.get(fact.quantity)
+    if fact.quantity != other.quantity or known is None or known.many or not (fact.amount and other.amount):
+        return False
+    is_total = "per device" in conditions(other) and "per device" not in conditions(fact)
+    return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
 
 
 def _is_own_name(fact: Fact) -> bool:

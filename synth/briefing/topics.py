@@ -37,7 +37,7 @@ class Subject(Frozen):
 
     @property
     def has_products(self) -> bool:
-        return any(name in self.operations for name in ("matrix multiplication", "attention", "convolution"))
+        return has_products(self.operations)
 
     @property
     def products_in(self) -> tuple[str, ...]:
@@ -63,6 +63,8 @@ class Topics:
     aliases: Mapping[str, str]
     structures: Mapping[str, tuple[str, ...]]
     """Forms that kernels for an operation have."""
+    hidden: Mapping[str, re.Pattern[str]]
+    """What a language does by itself, by language."""
     never: re.Pattern[str]
     paths: re.Pattern[str]
 
@@ -72,9 +74,9 @@ class Topics:
         A sentence that names several operations or languages is foreign only if the subject's are not among them. What
         stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
         """
-        if self.never.search(text):
-            return True
         plain = _IN_PARENTHESES.sub("", text)
+        if self.never.search(text) or self.hides(plain, subject):
+            return True
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
@@ -84,6 +86,11 @@ class Topics:
                 if own and own.isdisjoint(named[kind]) and told[kind] - self.common:
                     return True
         return False
+
+    def hides(self, text: str, subject: Subject) -> bool:
+        """Whether a text is about what the subject's language does by itself, and does not name the language."""
+        hidden = self.hidden.get(subject.language)
+        return bool(hidden and hidden.search(text)) and not self.words["language"][subject.language].search(text)
 
     def names(self, text: str, subject: Subject) -> set[str]:
         """The kinds of topics of which the text names the subject's own."""
@@ -99,6 +106,10 @@ class Topics:
             subject.language in named.get("language", ()) if tells else "language" not in named
         )
         return own and not named.get("operation", {*subject.operations}).isdisjoint(subject.operations)
+
+    def operations_of(self, text: str) -> set[str]:
+        """The classes of operations that a text names, as documents or as code."""
+        return {*self._named(text).get("operation", ()), *(n for n, code in self.code.items() if code.search(text))}
 
     def _named(self, text: str) -> dict[str, set[str]]:
         """The topics that a text names, by kind; kinds of which it names none are left out."""
@@ -121,6 +132,17 @@ def operations_in(task: Task) -> tuple[str, ...]:
     """The classes of the operations in a task's source, without its comments."""
     source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
     return tuple(name for name, code in topics().code.items() if code.search(source))
+
+
+def has_products(operations: Iterable[str]) -> bool:
+    """Whether matrix products are among these classes; then they take most of a task's time."""
+    return not {"matrix multiplication", "attention", "convolution"}.isdisjoint(operations)
+
+
+def helps(operations: Sequence[str], task: Task) -> bool:
+    """Whether a kernel for these operations, in a skill's words, is for the part of a task that decides its time."""
+    named = topics().operations_of(" ".join(operations))
+    return not operations or has_products(named) or not has_products(operations_in(task))
 
 
 def dtypes_of(interface: Interface) -> tuple[str, ...]:
@@ -185,6 +207,7 @@ def topics() -> Topics:
         families=tuple(table["family"]),
         known=frozenset(table["known"]["languages"]),
         aliases=table["aliases"],
+        hidden={name: _pattern(text) for name, text in table["hidden"].items()},
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
         never=_pattern(table["never"]["words"]),
         paths=_pattern(table["never"]["paths"]),

@@ -3,7 +3,8 @@
 import pytest
 
 from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
-from synth.briefing.topics import Subject, family_of, kept_sentences, topics
+from kb.types.kernels import Task
+from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
 
 SOFTMAX = Subject(
     targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
@@ -13,6 +14,7 @@ MATMUL = SOFTMAX.model_copy(
     update={"operations": ("matrix multiplication", "transpose"), "limit": "compute", "dtypes": ("float16",)}
 )
 INT8 = MATMUL.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",), "dtypes": ("int8",)})
+TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
     ("GEMM: tiles of 128x128.", SOFTMAX, True),
     ("GEMM: tiles of 128x128.", MATMUL, False),
@@ -24,7 +26,14 @@ FOREIGN = [
     ("`nvcc -arch=sm_90a` has wgmma.", MATMUL, True),
     ("Triton: `num_warps`, `maxnreg`.", SOFTMAX, False),
     ("Attention: keep the scores in registers, use base-2 exponentials.", SOFTMAX, True),
-    ("Shared memory has banks of 4 bytes.", SOFTMAX, False),
+    ("Resident blocks share the shared memory.", SOFTMAX, False),
+    ("Shared memory has banks of 4 bytes.", SOFTMAX, True),
+    ("Shared memory has banks of 4 bytes.", SOFTMAX.model_copy(update={"language": "cuda"}), False),
+    ("The cores are RISC-V cores.", TTL, True),
+    ("`ttl.copy` moves a tile over the NoC.", TTL, False),
+    ("The vector unit has 32 lanes.", TTL, False),
+    ("`ZC_TRACE=1` prints each step.", SOFTMAX, True),
+    ("Sums differ between chips: compare with a tolerance.", SOFTMAX, True),
     ("Licensed under the Apache License.", SOFTMAX, True),
     ("pip install triton", SOFTMAX, True),
     ("We now look at softmax.", SOFTMAX, True),
@@ -87,3 +96,18 @@ def test_a_question_for_an_operation_is_not_asked_of_others() -> None:
     asked = Question(asks="Tiles?", operations=("matrix multiplication",), unless=("h200",))
     assert asked.fits(MATMUL)
     assert not asked.fits(SOFTMAX)
+
+
+@pytest.mark.parametrize(
+    ("computed", "operations", "wanted"),
+    [
+        ("torch.softmax(x @ x.T, dim=-1) @ x", ["softmax"], False),
+        ("torch.softmax(x @ x.T, dim=-1) @ x", ["matmul", "gemm"], True),
+        ("torch.softmax(x @ x.T, dim=-1) @ x", [], True),
+        ("torch.softmax(x, dim=-1)", ["softmax"], True),
+    ],
+)
+def test_a_kernel_for_a_part_helps_a_task_with_products_only_with_products(
+    computed: str, operations: list[str], wanted: bool
+) -> None:
+    assert helps(operations, Task(name="t", source=f"def forward(x):\n    return {computed}\n")) is wanted
