@@ -264,12 +264,18 @@ class _Reader:
         """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
         enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
-        if self.sheets:
-            found = [s for s in found if topics().names(s.text, self._subject) & {"operation", "language"}]
         pool = self._fresh([statement for statement in found if _is_claim(statement)])
-        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
+        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)
+        ranked = [s for s in ranked if not self.sheets or self._is_about_task(s)][:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)
         return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
+
+    def _is_about_task(self, statement: Statement) -> bool:
+        """Whether a statement names the language, or it or a heading above it an operation of the task."""
+        above = topics().names(statement.passage.trail, self._subject)
+        return "operation" in above or not topics().names(statement.text, self._subject).isdisjoint(
+            ("operation", "language")
+        )
 
     @cached_property
     def sheets(self) -> list[Statement]:

@@ -15,6 +15,8 @@ from kb.types.kernels import Interface, Task
 PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "ini", "cmake", "makefile", "diff")
 """Tags of listings that are no programs for a chip."""
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
+_GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
+"""How a sentence begins that says more of what the one before it names."""
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
 Limit = Literal["memory", "compute", "latency", "launch"]
@@ -38,6 +40,10 @@ class Subject(Frozen):
     @property
     def has_products(self) -> bool:
         return has_products(self.operations)
+
+    @property
+    def has_floats(self) -> bool:
+        return not self.dtypes or any("float" in dtype for dtype in self.dtypes)
 
     @property
     def products_in(self) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ class Topics:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
-                if own and own.isdisjoint(named[kind]) and told[kind] - self.common:
+                if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
         return False
 
@@ -93,8 +99,9 @@ class Topics:
         return bool(hidden and hidden.search(text)) and not self.words["language"][subject.language].search(text)
 
     def names(self, text: str, subject: Subject) -> set[str]:
-        """The kinds of topics of which the text names the subject's own."""
-        return {kind for kind, named in self._named(text).items() if not named.isdisjoint(_own(kind, subject))}
+        """The kinds of topics of which the text names the subject's own, not only in parentheses."""
+        named = self._named(_IN_PARENTHESES.sub("", text))
+        return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
     def is_code_for(self, code: str, tag: str, subject: Subject) -> bool:
         """Whether a listing is a program in the subject's language, and of its operations if it names any."""
@@ -118,10 +125,15 @@ class Topics:
 
 
 def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
-    """The sentences that are not foreign; none if the first, which says what the others are about, is foreign."""
+    """The sentences that are not foreign, without those that go on from one that is.
+
+    None if the first, which says what the others are about, is foreign.
+    """
     kept: list[str] = []
+    drops = False
     for sentence in sentences:
-        if not topics().foreign(sentence, subject):
+        drops = topics().foreign(sentence, subject) or (drops and bool(_GOES_ON.match(sentence)))
+        if not drops:
             kept.append(sentence)
         elif not kept:
             return []

@@ -2,8 +2,8 @@
 
 import pytest
 
-from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
 from kb.types.kernels import Task
+from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
 from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
 
 SOFTMAX = Subject(
