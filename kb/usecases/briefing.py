@@ -1,5 +1,6 @@
 """Answers the questions of a prompt from facts, from kb's own sheets, and from the other documents of a target."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -51,6 +52,8 @@ SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
 NEARLY_SAME = 1.01
 """Ratio of two values up to which the lower one says enough."""
+_SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
+"""What a value is of that one kernel has only a part of."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -139,12 +142,14 @@ def matters(fact: Fact, subject: Subject) -> bool:
     """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
     said, known = conditions(fact), quantities().by_name.get(fact.quantity)
     stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
-    of_matrices = (known is not None and known.matrix and subject.family != "npu") or "matrix" in said
+    is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
+    of_matrices = is_of_unit or "matrix" in said
     return (
         not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
         and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said
+        and not _SEVERAL.search(fact.condition)
     )
 
 

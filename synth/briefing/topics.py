@@ -17,6 +17,7 @@ PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "in
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
 """How a sentence begins that says more of what the one before it names."""
+_COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
 Limit = Literal["memory", "compute", "latency", "launch"]
@@ -104,8 +105,9 @@ class Topics:
         return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
     def is_code_for(self, code: str, tag: str, subject: Subject) -> bool:
-        """Whether a listing is a program in the subject's language, and of its operations if it names any."""
-        if tag.lower() in PRINTED:
+        """Whether a listing is a program in the subject's language, of its operations if it names any, and of integers
+        if it computes integers alone."""
+        if tag.lower() in PRINTED or (_COMPUTES_FLOATS.search(code) and not subject.has_floats):
             return False
         named = self._named(code)
         tells = subject.language in self.words["language"]

@@ -40,6 +40,8 @@ FOREIGN = [
     ("Sparse rows need structured A.", MATMUL, True),
     ("On SVE use svdot.", INT8, True),
     ("AVX-512 has 32 registers.", INT8, False),
+    ("bfloat16 is emulated.", INT8, True),
+    ("bfloat16 is emulated.", SOFTMAX, False),
 ]
 
 
@@ -51,6 +53,10 @@ def test_a_sentence_is_foreign_if_it_is_about_something_else(text: str, subject:
 def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     assert kept_sentences(["Load wide.", "FP8: twice.", "Store wide."], MATMUL) == ["Load wide.", "Store wide."]
     assert kept_sentences(["FP8: twice.", "Store wide."], MATMUL) == []
+    assert kept_sentences(["Load wide.", "FP8: twice.", "It saturates.", "Store wide."], MATMUL) == [
+        "Load wide.",
+        "Store wide.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,8 @@ def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     [
         ("@triton.jit\ndef f(x): tl.load(x)", "python", SOFTMAX, True),
         ("@triton.jit\ndef f(x): tl.dot(x, x)", "python", SOFTMAX, False),
-        ("float s = 0;", "cpp", INT8, True),
+        ("int s = 0;", "cpp", INT8, True),
+        ("float s = 0;", "cpp", INT8, False),
         ("import torch", "python", INT8, False),
         ("$ make", "bash", INT8, False),
         ("zc_load(0);", "c", SOFTMAX.model_copy(update={"language": "zc"}), True),

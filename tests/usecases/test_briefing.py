@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 GOLDEN = ROOT / "tests" / "golden" / "prompts"
 SOFTMAX, GELU, MATMUL = (EXAMPLES / f"{name}.py" for name in ("softmax", "gelu", "matmul"))
+TENSOR = TensorSpec(name="x", shape=(4, 4), dtype="float32")
+SQUARE = Interface(inputs=(TENSOR,), state=(), outputs=(TENSOR,), init=())
 MANUAL = """# Zchip programming manual
 
 ## Programming model
@@ -248,27 +250,62 @@ def fact(quantity: str, condition: str = "") -> Fact:
 @pytest.mark.parametrize(
     ("operations", "kept"),
     [
-        (("softmax",), ["peak_flops float32", "lds_size "]),
-        (("matrix multiplication",), ["peak_flops float32", "matrix_shape float32", "lds_size "]),
+        (("softmax",), ["peak_flops float32", "lds_size ", "l2_size float32 or int8"]),
+        (
+            ("matrix multiplication",),
+            ["peak_flops float32", "matrix_shape float32", "lds_size ", "l2_size float32 or int8"],
+        ),
     ],
 )
-def test_facts_of_other_data_types_of_sparse_and_of_unused_matrix_units_stay_out(
+def test_facts_of_other_data_types_of_unused_units_and_of_what_the_language_hides_stay_out(
     operations: tuple[str, ...], kept: list[str]
 ) -> None:
     subject = Subject(targets=("zchip",), language="triton", family="gpu", operations=operations, dtypes=("float32",))
     facts = [
         fact("peak_flops", "float32"), fact("peak_flops", "int8"), fact("matrix_shape", "float32"),
-        fact("peak_flops", "float32, sparse"), fact("lds_size"),
+        fact("peak_flops", "float32, sparse"), fact("lds_size"), fact("lds_size", "without opt-in"),
+        fact("l2_size", "float32 or int8"), fact("l2_size", "int8 or float16"), fact("l2_size", "2 chips"),
     ]  # fmt: skip
     assert [f"{f.quantity} {f.condition}" for f in facts if matters(f, subject)] == kept
 
 
+@pytest.mark.parametrize(
+    ("task", "target", "said", "unsaid"),
+    [
+        (SOFTMAX, "h100", "max wavefronts = 64", "max threads = 2048"),
+        (SOFTMAX, "h100", "lds size = 227 KiB", "lds size = 228 KiB"),
+        (SOFTMAX, "mi300x", "lds size = 64 KiB, per compute unit; per workgroup [", "lds size = 64 KiB, per workgroup"),
+        (MATMUL, "trainium2", "lds size = 28 MiB, SBUF, per compute unit", "lds size = 224 MiB"),
+    ],
+)
+def test_a_number_is_said_once(sheets: KnowledgeBase, task: Path, target: str, said: str, unsaid: str) -> None:
+    text = draft(sheets, task, target, "nki" if target == "trainium2" else "triton")
+
+    assert said in text
+    assert unsaid not in text
+
+
+@pytest.mark.parametrize(
+    ("computed", "skills"),
+    [
+        ("torch.softmax(x @ x.T, dim=-1) @ x", ()),
+        ("torch.softmax(x, dim=-1)", ("softmax-triton",)),
+        ("torch.matmul(x, x)", ("matmul-triton",)),
+    ],
+)
+def test_a_skill_for_a_part_of_a_task_says_nothing_if_it_never_won(
+    sheets: KnowledgeBase, computed: str, skills: tuple[str, ...]
+) -> None:
+    source = load_task(SOFTMAX).source.replace("torch.softmax(x, dim=-1)", computed)
+    plan = sheets.plan(Task(name="own", source=source), "h100", language="triton", synthesizer="external")
+
+    assert sheets.draft_prompt(plan, SQUARE, budget_tokens=6000).skills == skills
+
+
 def test_a_device_that_cannot_run_the_targets_kernels_is_refused(sheets: KnowledgeBase) -> None:
     plan = sheets.plan(load_task(SOFTMAX), "h100", language="triton", synthesizer="external")
-    tensor = TensorSpec(name="x", shape=(4, 4), dtype="float32")
-    interface = Interface(inputs=(tensor,), state=(), outputs=(tensor,), init=())
 
     with pytest.raises(TargetError, match="kernels for h100 do not run on mi300x"):
-        sheets.draft_prompt(plan, interface, budget_tokens=6000, device="mi300x")
-    judged = sheets.draft_prompt(plan, interface, budget_tokens=6000, device="h200").text
+        sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="mi300x")
+    judged = sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="h200").text
     assert "A GPU of this target runs and times it" in judged
