@@ -104,7 +104,8 @@ def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) 
         return _about_names(last.evidence, last.candidate.source)
     guidance = [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
     rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE else ()
-    return [*(Question(asks=f"What helps against: {rule.name}?", search=rule.search) for rule in rules), *guidance]
+    helps = [(f"What helps against: {rule.name}?" if rule.says else "What helps in general?", rule) for rule in rules]
+    return [*(Question(asks=asks, search=rule.search) for asks, rule in helps), *guidance]
 
 
 def _about_names(evidence: Evidence, source: str) -> list[Question]:
