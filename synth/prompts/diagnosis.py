@@ -109,6 +109,7 @@ def signals_of(evidence: Evidence) -> dict[str, float]:
         found |= {"spills": max(map(float, spilled))}
     if used := _USED.findall(evidence.log):
         found |= {"registers": max(map(float, used))}
+    found |= {"simulated": 1.0} if evidence.grade is Grade.SIMULATED else {}
     if limit := evidence.bottleneck:
         found |= {"memory share": limit.memory, "has products": float(limit.compute > 0)}
         found |= {"compute share": limit.compute} if limit.compute else {"compute share": 0.0}
