@@ -23,6 +23,7 @@ from kb.types.passages import Citation
 from kb.types.protocols import Attempt, Request, Stage
 from kb.types.records import Trust
 from kb.types.terms import Terms
+from kb.usecases import judging
 from kb.usecases.briefing import brief, matters, subject_of
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.judging import written_in
@@ -239,6 +240,17 @@ def test_prompts_from_the_sheets_alone_equal_the_reviewed_ones(
         file.write_text(text, encoding="utf-8")
 
     assert text == file.read_text(encoding="utf-8")
+
+
+def test_a_task_is_described_once(sheets: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "cache_dir", lambda: tmp_path)
+    task = load_task(SOFTMAX)
+    first = judging.interface_of(sheets, task, "h100")
+    monkeypatch.setattr(judging, "LocalJudge", None)
+
+    assert judging.interface_of(sheets, task, "mi300x") == first
+    with pytest.raises(TypeError):
+        judging.interface_of(sheets, load_task(GELU), "h100")
 
 
 def test_comments_of_a_task_are_no_operations() -> None:
