@@ -278,10 +278,8 @@ class _Reader:
 
     def _is_about_task(self, statement: Statement) -> bool:
         """Whether a statement names the language, or it or a heading above it an operation of the task."""
-        above = topics().names(statement.passage.trail, self._subject)
-        return "operation" in above or not topics().names(statement.text, self._subject).isdisjoint(
-            ("operation", "language")
-        )
+        above = topics().names(statement.passage.trail, self._subject) & {"operation"}
+        return bool((above | topics().names(statement.text, self._subject)) & {"operation", "language"})
 
     @cached_property
     def sheets(self) -> list[Statement]:
