@@ -61,7 +61,7 @@ class Diagnosis(NamedTuple):
         if not self.rules:
             return []
         first = self.rules[0]
-        shown = ", ".join(_shown(name, self.signals[name]) for name in first.shows if name in self.signals)
+        shown = ", ".join(_shown(name, self.signals[name]) for name in first.shows if self.signals.get(name))
         known = (
             f"What limits it: {first.says}" if first.says else "What limits it is not known, because nothing timed it"
         )

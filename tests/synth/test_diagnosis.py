@@ -105,6 +105,11 @@ def test_a_diagnosis_gives_the_advice_of_two_rules_at_most_and_shows_three_numbe
     assert found.sentences[0] == f"What limits it: it needs more registers than it has {shown}."
 
 
+def test_a_kernel_that_keeps_the_matrix_units_busy_is_not_told_that_it_waits() -> None:
+    assert [rule.name for rule in diagnosis_of(measured(0.2, 0.9)).rules] == ["compute"]
+    assert [rule.name for rule in diagnosis_of(measured(0.5, 0.9)).rules] == ["compute"]
+
+
 def test_a_refused_candidate_gets_no_advice() -> None:
     assert diagnosis_of(evidence(KERNEL, Outcome.INCORRECT, screen=(SCREEN,))).rules == ()
 
