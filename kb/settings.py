@@ -78,7 +78,8 @@ def find_home() -> Path:
 
 
 def cache_dir() -> Path:
-    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models, kernels."""
+    """The folder for data that kb can rebuild, shared by all homes: compiled embedding models, kernels, interfaces of
+    tasks."""
     return Path(platformdirs.user_cache_dir("kb", appauthor=False))
 
 

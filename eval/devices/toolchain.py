@@ -83,5 +83,8 @@ class ToolchainDevice(Device):
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
             return Fault(fault.outcome, detail, fault.case)
         limit = one_value(self.setup.facts, *rule.quantity.split(", ")) if rule.quantity else None
-        cited = f"\n{limit[1].quantity}: {limit[0]:,.0f} [kb cite {limit[1].citation.id}]" if limit else ""
-        return Fault(rule.outcome, f"{detail}{cited}")
+        if limit is None:
+            return Fault(rule.outcome, detail)
+        stated = limit[1]
+        cited = f"{stated.quantity} = {stated.value} {stated.unit} [kb cite {stated.citation.id}]"
+        return Fault(rule.outcome, f"{detail}\nThe documents state: {cited}")

@@ -20,6 +20,7 @@ from kb.types.skill import Skill, SkillStanding
 from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
 from synth.briefing.follow_up import refused_names
+from synth.briefing.topics import helps
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
@@ -344,7 +345,7 @@ def need_of(
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    offered = skillbook.select(need).offered
+    offered = tuple(one for one in skillbook.select(need).offered if _is_worth_telling(one, plan.task))
     if plan.control:
         offered = tuple(
             RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
@@ -352,6 +353,12 @@ def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[Recall
             if skillbook.ships(one.skill.name)
         )
     return offered[:SKILLS_CONSIDERED]
+
+
+def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:
+    """Whether a skill tells the author of a kernel something: not one for a part of a task that nothing speaks for."""
+    is_a_guess = one.standing is SkillStanding.HYPOTHESIS and one.skill.candidate is not None
+    return one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
 
 
 def task_words(task: Task) -> str:

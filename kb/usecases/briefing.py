@@ -1,5 +1,6 @@
 """Answers the questions of a prompt from facts, from kb's own sheets, and from the other documents of a target."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -49,6 +50,10 @@ MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
 statements must have."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
+NEARLY_SAME = 1.01
+"""Ratio of two values up to which the lower one says enough."""
+_SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
+"""What a value is of that one kernel has only a part of."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -99,7 +104,8 @@ def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) 
         return _about_names(last.evidence, last.candidate.source)
     guidance = [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
     rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE else ()
-    return [*(Question(asks=f"What helps against: {rule.name}?", search=rule.search) for rule in rules), *guidance]
+    helps = [(f"What helps against: {rule.name}?" if rule.says else "What helps in general?", rule) for rule in rules]
+    return [*(Question(asks=asks, search=rule.search) for asks, rule in helps), *guidance]
 
 
 def _about_names(evidence: Evidence, source: str) -> list[Question]:
@@ -135,14 +141,16 @@ def subject_of(
 
 def matters(fact: Fact, subject: Subject) -> bool:
     """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
-    said, spelt = conditions(fact), quantities().spelt
-    known = quantities().by_name.get(fact.quantity)
-    stated = said & spelt["dtype"]
-    of_matrices = (known is not None and known.matrix and subject.family != "npu") or "matrix" in said
+    said, known = conditions(fact), quantities().by_name.get(fact.quantity)
+    stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
+    is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
+    of_matrices = is_of_unit or "matrix" in said
     return (
-        (subject.has_products or not of_matrices)
+        not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
+        and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said
+        and not _SEVERAL.search(fact.condition)
     )
 
 
@@ -204,16 +212,19 @@ class _Reader:
         return [about for one in statements(passages) if (about := self._about_subject(one))]
 
     def _stated(self, wanted: Sequence[str]) -> list[Fact]:
-        """The facts of these quantities, those of one quantity together.
+        """The facts of these quantities, those of one quantity together; of `a | b` those of b only if a has none.
 
         A quantity that a reader named in the vendor's words answers where its line of the worksheet is asked about.
         """
-        lines = {line_of(quantity) for quantity in wanted}
-        asked = [*wanted, *(f.quantity for f in self._facts if _is_own_name(f) and line_of(f.quantity) in lines)]
-        fitting = [fact for fact in self._facts if fact.quantity in asked and matters(fact, self._subject)]
+        fitting = [fact for fact in self._facts if matters(fact, self._subject)]
+        stated = {fact.quantity for fact in fitting}
+        either = [entry.split(" | ") for entry in wanted]
+        lines = {line_of(name) for names in either for name in names}
+        asked = [next((name for name in names if name in stated), names[0]) for names in either]
+        asked += [f.quantity for f in fitting if _is_own_name(f) and line_of(f.quantity) in lines]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
-        own = [fact for fact in fitting if _is_of_a_sheet(fact) or fact.quantity not in of_sheets]
-        fresh = [fact for fact in own if fact.citation.id not in self._told]
+        own = [f for f in fitting if f.quantity in asked and (_is_of_a_sheet(f) or f.quantity not in of_sheets)]
+        fresh = [f for f in own if f.citation.id not in self._told and not any(_says_more(o, f) for o in own)]
         self._told.update(fact.citation.id for fact in fresh)
         return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
 
@@ -260,9 +271,15 @@ class _Reader:
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
         enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
         pool = self._fresh([statement for statement in found if _is_claim(statement)])
-        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)[:TRIED]
+        ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)
+        ranked = [s for s in ranked if not self.sheets or self._is_about_task(s)][:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)
         return [shortest(part, phrasing) for whole, part in about if part and still_answers(part, whole, phrasing)]
+
+    def _is_about_task(self, statement: Statement) -> bool:
+        """Whether a statement names the language, or it or a heading above it an operation of the task."""
+        above = topics().names(statement.passage.trail, self._subject) & {"operation"}
+        return bool((above | topics().names(statement.text, self._subject)) & {"operation", "language"})
 
     @cached_property
     def sheets(self) -> list[Statement]:
@@ -308,6 +325,15 @@ class _Reader:
         self._said.append(statement)
         self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
+
+
+def _says_more(fact: Fact, other: Fact) -> bool:
+    """Whether the other one adds nothing for one kernel: a total of the device, or nearly the same in another scope."""
+    known = quantities().by_name.get(fact.quantity)
+    if fact.quantity != other.quantity or known is None or known.many or not (fact.amount and other.amount):
+        return False
+    is_total = "per device" in conditions(other) and "per device" not in conditions(fact)
+    return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
 
 
 def _is_own_name(fact: Fact) -> bool:

@@ -1,13 +1,18 @@
 """The judge for a target on this machine, and the languages in which its kernels are written."""
 
 import platform
+from contextlib import suppress
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
 
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import described_language
 from eval.languages.toolchain import ToolchainLanguage
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
-from kb.types.kernels import Interface, Language, Task
+from kb.storage import write_whole
+from kb.types.kernels import Interface, Language, Task, digest_of
 from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
@@ -15,10 +20,21 @@ from synth.briefing.topics import language_named
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:
-    """The tensors of a task, the same on every device, and the errors allowed. Its reference runs on the CPU."""
-    name, here = home.targets.get(target).name, Isa(CPU, platform.machine())
+    """The tensors of a task, the same on every device, and the errors allowed. Its reference runs on the CPU, once."""
+    name, here, kept = home.targets.get(target).name, Isa(CPU, platform.machine()), _place_of_interface(task)
+    with suppress(OSError, ValueError):
+        return Interface.model_validate_json(kept.read_bytes())
     with LocalJudge(task, target=name, isa=here, facts=(), cache=cache_dir(), describe=True) as judge:
+        with suppress(OSError):
+            write_whole(kept, judge.interface.model_dump_json())
         return judge.interface
+
+
+def _place_of_interface(task: Task) -> Path:
+    """The file that keeps the interface of a task, as this torch and the code of the reference describe it."""
+    code = [file.read_text(encoding="utf-8") for file in sorted(Path(str(files("eval.oracle"))).glob("*.py"))]
+    digest = digest_of("\n".join((task.digest, version("torch"), *code)))
+    return cache_dir() / "interfaces" / f"{digest}.json"
 
 
 def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:

@@ -15,6 +15,9 @@ from kb.types.kernels import Interface, Task
 PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "ini", "cmake", "makefile", "diff")
 """Tags of listings that are no programs for a chip."""
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
+_GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
+"""How a sentence begins that says more of what the one before it names."""
+_COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
 Limit = Literal["memory", "compute", "latency", "launch"]
@@ -37,7 +40,11 @@ class Subject(Frozen):
 
     @property
     def has_products(self) -> bool:
-        return any(name in self.operations for name in ("matrix multiplication", "attention", "convolution"))
+        return has_products(self.operations)
+
+    @property
+    def has_floats(self) -> bool:
+        return not self.dtypes or any("float" in dtype for dtype in self.dtypes)
 
     @property
     def products_in(self) -> tuple[str, ...]:
@@ -63,6 +70,8 @@ class Topics:
     aliases: Mapping[str, str]
     structures: Mapping[str, tuple[str, ...]]
     """Forms that kernels for an operation have."""
+    hidden: Mapping[str, re.Pattern[str]]
+    """What a language does by itself, by language."""
     never: re.Pattern[str]
     paths: re.Pattern[str]
 
@@ -72,26 +81,33 @@ class Topics:
         A sentence that names several operations or languages is foreign only if the subject's are not among them. What
         stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
         """
-        if self.never.search(text):
-            return True
         plain = _IN_PARENTHESES.sub("", text)
+        if self.never.search(text) or self.hides(plain, subject):
+            return True
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
-                if own and own.isdisjoint(named[kind]) and told[kind] - self.common:
+                if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
         return False
 
+    def hides(self, text: str, subject: Subject) -> bool:
+        """Whether a text is about what the subject's language does by itself, and does not name the language."""
+        hidden = self.hidden.get(subject.language)
+        return bool(hidden and hidden.search(text)) and not self.words["language"][subject.language].search(text)
+
     def names(self, text: str, subject: Subject) -> set[str]:
-        """The kinds of topics of which the text names the subject's own."""
-        return {kind for kind, named in self._named(text).items() if not named.isdisjoint(_own(kind, subject))}
+        """The kinds of topics of which the text names the subject's own, not only in parentheses."""
+        named = self._named(_IN_PARENTHESES.sub("", text))
+        return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
     def is_code_for(self, code: str, tag: str, subject: Subject) -> bool:
-        """Whether a listing is a program in the subject's language, and of its operations if it names any."""
-        if tag.lower() in PRINTED:
+        """Whether a listing is a program in the subject's language, of its operations if it names any, and of integers
+        if it computes integers alone."""
+        if tag.lower() in PRINTED or (_COMPUTES_FLOATS.search(code) and not subject.has_floats):
             return False
         named = self._named(code)
         tells = subject.language in self.words["language"]
@@ -100,6 +116,10 @@ class Topics:
         )
         return own and not named.get("operation", {*subject.operations}).isdisjoint(subject.operations)
 
+    def operations_of(self, text: str) -> set[str]:
+        """The classes of operations that a text names, as documents or as code."""
+        return {*self._named(text).get("operation", ()), *(n for n, code in self.code.items() if code.search(text))}
+
     def _named(self, text: str) -> dict[str, set[str]]:
         """The topics that a text names, by kind; kinds of which it names none are left out."""
         found = {kind: {name for name, word in own.items() if word.search(text)} for kind, own in self.words.items()}
@@ -107,10 +127,15 @@ class Topics:
 
 
 def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
-    """The sentences that are not foreign; none if the first, which says what the others are about, is foreign."""
+    """The sentences that are not foreign, without those that go on from one that is.
+
+    None if the first, which says what the others are about, is foreign.
+    """
     kept: list[str] = []
+    drops = False
     for sentence in sentences:
-        if not topics().foreign(sentence, subject):
+        drops = topics().foreign(sentence, subject) or (drops and bool(_GOES_ON.match(sentence)))
+        if not drops:
             kept.append(sentence)
         elif not kept:
             return []
@@ -121,6 +146,17 @@ def operations_in(task: Task) -> tuple[str, ...]:
     """The classes of the operations in a task's source, without its comments."""
     source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
     return tuple(name for name, code in topics().code.items() if code.search(source))
+
+
+def has_products(operations: Iterable[str]) -> bool:
+    """Whether matrix products are among these classes; then they take most of a task's time."""
+    return not {"matrix multiplication", "attention", "convolution"}.isdisjoint(operations)
+
+
+def helps(operations: Sequence[str], task: Task) -> bool:
+    """Whether a kernel for these operations, in a skill's words, is for the part of a task that decides its time."""
+    named = topics().operations_of(" ".join(operations))
+    return not operations or has_products(named) or not has_products(operations_in(task))
 
 
 def dtypes_of(interface: Interface) -> tuple[str, ...]:
@@ -185,6 +221,7 @@ def topics() -> Topics:
         families=tuple(table["family"]),
         known=frozenset(table["known"]["languages"]),
         aliases=table["aliases"],
+        hidden={name: _pattern(text) for name, text in table["hidden"].items()},
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
         never=_pattern(table["never"]["words"]),
         paths=_pattern(table["never"]["paths"]),

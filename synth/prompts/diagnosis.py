@@ -22,6 +22,8 @@ COMPARISONS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": oper
 _TABLE = tomllib.loads(files("synth.prompts").joinpath("diagnosis.toml").read_text(encoding="utf-8"))
 MEANING: Mapping[str, str] = _TABLE["outcome"]
 """What each outcome is, in a sentence."""
+NUMBER: Mapping[str, str] = _TABLE["number"]
+"""What each number of a diagnosis is, in words."""
 _SPILLED = re.compile(r"(\d+) bytes spill stores")
 """Of `ptxas -v`."""
 _USED = re.compile(r"Used (\d+) registers")
@@ -32,6 +34,7 @@ class Rule(Frozen):
     """A class of what limits a candidate; diagnosis.toml explains the fields."""
 
     name: str
+    says: str
     when: tuple[str, ...]
     shows: tuple[str, ...]
     advice: str
@@ -58,8 +61,11 @@ class Diagnosis(NamedTuple):
         if not self.rules:
             return []
         first = self.rules[0]
-        shown = [f"{name} {_shown(name, self.signals[name])}" for name in first.shows if name in self.signals]
-        return [f"What limits it: {first.name} ({', '.join(shown)}).", *(rule.advice for rule in self.rules)]
+        shown = ", ".join(_shown(name, self.signals[name]) for name in first.shows if self.signals.get(name))
+        known = (
+            f"What limits it: {first.says}" if first.says else "What limits it is not known, because nothing timed it"
+        )
+        return [f"{known}{f' ({shown})' if shown else ''}.", *(rule.advice for rule in self.rules)]
 
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
@@ -71,7 +77,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
         MEANING[evidence.outcome],
         *_compared(evidence.cases),
         *_worth(evidence),
-        *((f"{evidence.detail}.",) if evidence.passed and evidence.detail else ()),
+        *((f"{evidence.detail[0].upper()}{evidence.detail[1:]}.",) if evidence.passed and evidence.detail else ()),
         *_over(evidence.screen),
         *diagnosis_of(evidence).sentences,
     )
@@ -103,6 +109,7 @@ def signals_of(evidence: Evidence) -> dict[str, float]:
         found |= {"spills": max(map(float, spilled))}
     if used := _USED.findall(evidence.log):
         found |= {"registers": max(map(float, used))}
+    found |= {"simulated": 1.0} if evidence.grade is Grade.SIMULATED else {}
     if limit := evidence.bottleneck:
         found |= {"memory share": limit.memory, "has products": float(limit.compute > 0)}
         found |= {"compute share": limit.compute} if limit.compute else {"compute share": 0.0}
@@ -117,7 +124,7 @@ def _is_true(condition: str, signals: Mapping[str, float]) -> bool:
 
 
 def _shown(name: str, value: float) -> str:
-    return f"{value:.0%}" if name.endswith("share") else f"{value:,.4g}"
+    return NUMBER[name].format(f"{value:.0%}" if name.endswith("share") else f"{value:,.4g}")
 
 
 def _worth(evidence: Evidence) -> list[str]:

@@ -31,7 +31,7 @@ class Documents:
 
 def answer_text(answer: Answer, documents: Documents, target: str) -> str:
     """A question with its answer, quoted."""
-    facts = [f"{_fact(fact, target)} {documents.cite(fact.citation)}" for fact in answer.facts]
+    facts = _facts(answer.facts, target, documents)
     said = [_said(one, documents) for one in answer.said]
     return f"### {answer.asks}\n\n" + fenced("\n".join((*facts, *said)), "text")
 
@@ -44,11 +44,22 @@ def _said(said: Said, documents: Documents) -> str:
     return f"{cited}\n{fence}{listing}" if fence else cited
 
 
-def _fact(fact: Fact, target: str) -> str:
-    of = "" if fact.target == target else f" (of {fact.target})"
-    condition = f", {fact.condition}" if fact.condition else ""
-    unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
-    return one_line(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}{condition}")
+def _facts(facts: Sequence[Fact], target: str, documents: Documents) -> list[str]:
+    """A line for each value, with all conditions under which a quantity has it."""
+    same: dict[str, list[Fact]] = {}
+    for fact in facts:
+        of = "" if fact.target == target else f" (of {fact.target})"
+        unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
+        same.setdefault(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}", []).append(fact)
+    return [
+        one_line(f"{value}{_when(own)} {' '.join(documents.cite(f.citation) for f in own)}")
+        for value, own in same.items()
+    ]
+
+
+def _when(facts: Sequence[Fact]) -> str:
+    conditions = "; ".join(fact.condition for fact in facts if fact.condition)
+    return f", {conditions}" if conditions else ""
 
 
 def _citations(answer: Answer) -> list[Citation]:

@@ -3,8 +3,8 @@
 import pytest
 
 from eval.languages.registry import CPP
-from kb.types.evidence import Bottleneck, CaseResult, Evidence, Finding, Outcome
-from synth.prompts.diagnosis import COMPARISONS, MEANING, RULES, Rule, diagnose, diagnosis_of, signals_of
+from kb.types.evidence import Bottleneck, CaseResult, Evidence, Finding, Grade, Outcome
+from synth.prompts.diagnosis import COMPARISONS, MEANING, NUMBER, RULES, Rule, diagnose, diagnosis_of, signals_of
 from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
@@ -81,6 +81,7 @@ NO_MATRIX = (Finding(check="matrix", state="warn", message="the dot products use
         (screened(findings=NARROW), "narrow loads"),
         (screened(findings=NO_MATRIX), "no matrix instruction"),
         (screened(), "screened"),
+        (evidence(KERNEL).model_copy(update={"grade": Grade.SIMULATED}), "simulated"),
         (measured(0.9), "memory"),
         (measured(0.5), "memory latency"),
         (measured(0.1), "latency"),
@@ -91,14 +92,22 @@ NO_MATRIX = (Finding(check="matrix", state="warn", message="the dot products use
 )
 def test_the_first_rule_that_holds_names_what_limits_a_candidate(of: Evidence, name: str) -> None:
     assert diagnosis_of(of).rules[0].name == name
-    assert f"What limits it: {name} (" in " ".join(diagnose(of))
+    unknown = name in ("screened", "simulated")
+    limit = "What limits it is not known, because nothing timed it" if unknown else "What limits it: "
+    assert limit in " ".join(diagnose(of))
 
 
 def test_a_diagnosis_gives_the_advice_of_two_rules_at_most_and_shows_three_numbers() -> None:
     found = diagnosis_of(screened(spills=3, occupancy=1, findings=(*NARROW, *NO_MATRIX)))
 
     assert [rule.name for rule in found.rules] == ["spills", "occupancy"]
-    assert "(spills 3, registers 128, warps 4)" in found.sentences[0]
+    shown = "(3 spilled, 128 registers per lane, 4 warps per workgroup)"
+    assert found.sentences[0] == f"What limits it: it needs more registers than it has {shown}."
+
+
+def test_a_kernel_that_keeps_the_matrix_units_busy_is_not_told_that_it_waits() -> None:
+    assert [rule.name for rule in diagnosis_of(measured(0.2, 0.9)).rules] == ["compute"]
+    assert [rule.name for rule in diagnosis_of(measured(0.5, 0.9)).rules] == ["compute"]
 
 
 def test_a_refused_candidate_gets_no_advice() -> None:
@@ -107,10 +116,15 @@ def test_a_refused_candidate_gets_no_advice() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_every_rule_has_a_source_and_numbers_that_the_judge_may_have(rule: Rule) -> None:
-    known = signals_of(measured(0.5, 0.5)) | signals_of(screened(occupancy=1, findings=(*NARROW, *NO_MATRIX)))
+    known = (
+        {"simulated": 1.0}
+        | signals_of(measured(0.5, 0.5))
+        | signals_of(screened(occupancy=1, findings=(*NARROW, *NO_MATRIX)))
+    )
 
     assert rule.source
     assert rule.search
-    assert 0 < len(rule.shows) <= 3
+    assert len(rule.shows) <= 3
+    assert set(rule.shows) <= NUMBER.keys()
     assert {*rule.shows, *(condition.rsplit(maxsplit=2)[0] for condition in rule.when)} <= known.keys()
     assert all(condition.split()[-2] in COMPARISONS for condition in rule.when)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kb.types.kernels import Task
 from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
-from synth.briefing.topics import Subject, family_of, kept_sentences, topics
+from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
 
 SOFTMAX = Subject(
     targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
@@ -13,24 +14,37 @@ MATMUL = SOFTMAX.model_copy(
     update={"operations": ("matrix multiplication", "transpose"), "limit": "compute", "dtypes": ("float16",)}
 )
 INT8 = MATMUL.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",), "dtypes": ("int8",)})
+TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
     ("GEMM: tiles of 128x128.", SOFTMAX, True),
     ("GEMM: tiles of 128x128.", MATMUL, False),
     ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", SOFTMAX, False),
     ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", MATMUL, True),
     ("FP8: twice the K.", MATMUL, True),
+    ("Few rows (decoding): bound by reading weights.", SOFTMAX, True),
+    ("Few rows (decoding): bound by reading weights.", MATMUL, False),
+    ("Short kernels: one or a few rows per block.", SOFTMAX.model_copy(update={"limit": "launch"}), False),
     ("N is a multiple of 8 (int8: of 16).", MATMUL, False),
     ("16-bit operands may be transposed.", MATMUL, False),
     ("`nvcc -arch=sm_90a` has wgmma.", MATMUL, True),
     ("Triton: `num_warps`, `maxnreg`.", SOFTMAX, False),
     ("Attention: keep the scores in registers, use base-2 exponentials.", SOFTMAX, True),
-    ("Shared memory has banks of 4 bytes.", SOFTMAX, False),
+    ("Resident blocks share the shared memory.", SOFTMAX, False),
+    ("Shared memory has banks of 4 bytes.", SOFTMAX, True),
+    ("Shared memory has banks of 4 bytes.", SOFTMAX.model_copy(update={"language": "cuda"}), False),
+    ("The cores are RISC-V cores.", TTL, True),
+    ("`ttl.copy` moves a tile over the NoC.", TTL, False),
+    ("The vector unit has 32 lanes.", TTL, False),
+    ("`ZC_TRACE=1` prints each step.", SOFTMAX, True),
+    ("Sums differ between chips: compare with a tolerance.", SOFTMAX, True),
     ("Licensed under the Apache License.", SOFTMAX, True),
     ("pip install triton", SOFTMAX, True),
     ("We now look at softmax.", SOFTMAX, True),
     ("Sparse rows need structured A.", MATMUL, True),
     ("On SVE use svdot.", INT8, True),
     ("AVX-512 has 32 registers.", INT8, False),
+    ("bfloat16 is emulated.", INT8, True),
+    ("bfloat16 is emulated.", SOFTMAX, False),
 ]
 
 
@@ -42,6 +56,10 @@ def test_a_sentence_is_foreign_if_it_is_about_something_else(text: str, subject:
 def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     assert kept_sentences(["Load wide.", "FP8: twice.", "Store wide."], MATMUL) == ["Load wide.", "Store wide."]
     assert kept_sentences(["FP8: twice.", "Store wide."], MATMUL) == []
+    assert kept_sentences(["Load wide.", "FP8: twice.", "It saturates.", "Store wide."], MATMUL) == [
+        "Load wide.",
+        "Store wide.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +67,8 @@ def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     [
         ("@triton.jit\ndef f(x): tl.load(x)", "python", SOFTMAX, True),
         ("@triton.jit\ndef f(x): tl.dot(x, x)", "python", SOFTMAX, False),
-        ("float s = 0;", "cpp", INT8, True),
+        ("int s = 0;", "cpp", INT8, True),
+        ("float s = 0;", "cpp", INT8, False),
         ("import torch", "python", INT8, False),
         ("$ make", "bash", INT8, False),
         ("zc_load(0);", "c", SOFTMAX.model_copy(update={"language": "zc"}), True),
@@ -87,3 +106,18 @@ def test_a_question_for_an_operation_is_not_asked_of_others() -> None:
     asked = Question(asks="Tiles?", operations=("matrix multiplication",), unless=("h200",))
     assert asked.fits(MATMUL)
     assert not asked.fits(SOFTMAX)
+
+
+@pytest.mark.parametrize(
+    ("computed", "operations", "wanted"),
+    [
+        ("torch.softmax(x @ x.T, dim=-1) @ x", ["softmax"], False),
+        ("torch.softmax(x @ x.T, dim=-1) @ x", ["matmul", "gemm"], True),
+        ("torch.softmax(x @ x.T, dim=-1) @ x", [], True),
+        ("torch.softmax(x, dim=-1)", ["softmax"], True),
+    ],
+)
+def test_a_kernel_for_a_part_helps_a_task_with_products_only_with_products(
+    computed: str, operations: list[str], wanted: bool
+) -> None:
+    assert helps(operations, Task(name="t", source=f"def forward(x):\n    return {computed}\n")) is wanted

@@ -30,15 +30,16 @@ class JudgeStartedError(Exception):
 
 
 @pytest.fixture
-def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def start(*arguments: object, **named: object) -> None:
         raise JudgeStartedError
 
     monkeypatch.setattr("kb.usecases.judging.LocalJudge", start)
+    monkeypatch.setattr("kb.usecases.judging.cache_dir", lambda: tmp_path)
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Candidate]:
     """The candidates that a judge was asked about; it passes all but those that say `wrong`."""
     asked: list[Candidate] = []
 
@@ -57,6 +58,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
             return evidence(one, Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
 
     monkeypatch.setattr("kb.usecases.judging.LocalJudge", Judge)
+    monkeypatch.setattr("kb.usecases.judging.cache_dir", lambda: tmp_path)
     return asked
 
 
