@@ -37,8 +37,8 @@ SENTENCE = re.compile(
     r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
 )
 """A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
-_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def parts_of(passage: Passage) -> list[Part]:
             parts.append(Part("line", line, block, language))
         elif line.startswith("|"):
             end_paragraph()
-            if _RULE.fullmatch(following):
+            if RULE.fullmatch(following):
                 header, block = _cells(line), block + 1
-            elif not _RULE.fullmatch(line):
+            elif not RULE.fullmatch(line):
                 parts.append(Part("row", line, block, header))
-        elif not line.strip() or _ITEM.match(line):
+        elif not line.strip() or ITEM.match(line):
             end_paragraph()
             block += 1
             paragraph += [line] if line.strip() else []

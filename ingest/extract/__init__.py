@@ -12,6 +12,7 @@ from ingest.extract.cells import FoundFact
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
+from ingest.facts import introduced
 from kb.catalog import FactRecord
 from kb.types.records import Form
 
@@ -22,9 +23,10 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
     Args:
         subjects: Made for the document's target, which owns the numbers where the text names no other.
     """
-    for block in document.blocks:
+    for block, above in introduced(document):
         if block.table or block.kind is BlockKind.CODE:
-            headings = (title, *document.trail(block.section))
+            headings = [title, *document.trail(block.section)]
+            headings += [above] if subjects.named(above) else []
             for found, offset in _found(document.text, block, headings, subjects):
                 number = None if "x" in found.value else float(found.value)
                 yield FactRecord(

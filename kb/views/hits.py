@@ -3,7 +3,7 @@
 from typing import Self
 
 from kb.types.base import Frozen, short
-from kb.types.passages import Context, Hit, SearchResult, Status
+from kb.types.passages import Context, Hit, SearchResult, Status, marks_of
 from kb.types.records import Trust
 from kb.views.response import LABEL_CHARACTERS, Listing, Response, view_of
 
@@ -21,7 +21,9 @@ class FoundPassage(Frozen):
     also_in: tuple[str, ...]
     """Other places with the same words."""
     about: tuple[str, ...]
-    """Siblings of the target that the headings name: numbers in this passage are theirs, not the target's."""
+    """Siblings of the target that it is about: numbers in this passage are theirs, not the target's."""
+    without: tuple[str, ...]
+    """Siblings of the target about which it says more, which is left out here."""
     text: str
     """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
     rows: tuple[str, ...]
@@ -31,10 +33,7 @@ class FoundPassage(Frozen):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Its target; who states it, unless it is the vendor; the siblings it is about."""
-        by = () if self.trust is Trust.VENDOR else (self.trust.value,)
-        about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
-        return (self.target, *by, *about)
+        return (self.target, *marks_of(self.trust, self.about, self.without))
 
 
 class FoundPassages(Listing):
