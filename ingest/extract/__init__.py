@@ -25,9 +25,8 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
     """
     for block, above in introduced(document):
         if block.table or block.kind is BlockKind.CODE:
-            headings = [title, *document.trail(block.section)]
-            headings += [above] if subjects.named(above) else []
-            for found, offset in _found(document.text, block, headings, subjects):
+            headings = (title, *document.trail(block.section))
+            for found, offset in _found(document.text, block, headings, above, subjects):
                 number = None if "x" in found.value else float(found.value)
                 yield FactRecord(
                     block.section, found.target, found.quantity, found.value, number, found.unit,
@@ -35,10 +34,12 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
                 )  # fmt: skip
 
 
-def _found(document: str, block: Block, headings: Sequence[str], subjects: Subjects) -> Iterator[tuple[FoundFact, int]]:
+def _found(
+    document: str, block: Block, headings: Sequence[str], above: str, subjects: Subjects
+) -> Iterator[tuple[FoundFact, int]]:
     """Yield the facts of one block, each with the offset of its span in the document."""
     if block.table:
-        for found in table_facts(block.table, headings=headings, subjects=subjects):
+        for found in table_facts(block.table, headings=headings, above=above, subjects=subjects):
             yield found, 0
     around = subjects.of_headings(headings)
     if UNKNOWN not in around:
