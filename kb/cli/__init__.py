@@ -20,7 +20,7 @@ from kb.cli import (
     targets,
     toolchains,
 )
-from kb.errors import KbError
+from kb.errors import KbError, MissingLibraryError
 
 app = typer.Typer(
     name="kb",
@@ -59,6 +59,7 @@ def main() -> None:
     """Entry point of the `kb` command. Exit status: 0 for success, 1 for a KbError, 2 for wrong usage."""
     try:
         app()
-    except KbError as error:
-        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+    except (KbError, ModuleNotFoundError) as error:
+        told = error if isinstance(error, KbError) else MissingLibraryError(error.name)
+        print(f"error: {told.message}\nhint: {told.hint}", file=sys.stderr)
         raise SystemExit(1) from None
