@@ -12,11 +12,11 @@ from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
-FIRST_CHARACTERS = 500
+FIRST_CHARACTERS = 1000
 """Characters of the first hit's excerpt; a passage up to this length is shown whole.
 
-Of 57 development questions whose answer is in one of the first five passages, excerpts of this length and the next show
-it for 48; those of 700 and 450 characters for 50, with a third more characters.
+On 183 development questions about a target, by words alone, the excerpts of five hits answer .629 of the questions and
+have 1,690 characters; with 500 characters for the first, .596 and 1,490. With two more phrasings: .798 and .765.
 """
 OTHER_CHARACTERS = 240
 """Characters of the other excerpts."""
