@@ -4,9 +4,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.builder import Block, ParsedDocument, Row, Table
+from ingest.builder import Block, BlockKind, ParsedDocument, Row, Table
 from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
+from kb.siblings import Siblings
 from kb.types.fact import RANGE
 from kb.types.units import unit_of
 
@@ -17,23 +18,31 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 _SHAPE = re.compile(r"\d+(?:x\d+)+")
 
 
-def facts(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], list[str]]:
-    """Return the facts of `document`, and a message for each refused row that gives the reason."""
+def facts(document: ParsedDocument, *, title: str, siblings: Siblings) -> tuple[list[FactRecord], list[str]]:
+    """Return the facts of `document`, and a message for each refused row that gives the reason.
+
+    A row is about a sibling if the row names it, or else the caption, the line above the table or the nearest heading
+    that names a chip does: then its fact is the sibling's, or nobody's if kb does not know the sibling.
+    """
     found: list[FactRecord] = []
     refused: list[str] = []
     if "facts" in document.metadata and not any(b.table and is_fact_table(b.table) for b in document.blocks):
         refused.append(
             f"no facts were read: no table has the header | {' | '.join(HEADER)} |; put it back above the rows"
         )
-    for block, row in _fact_rows(document):
+    for block, above, row in _fact_rows(document):
         quantity, value, unit, condition, source = row.cells
         number = _number(value)
-        if reason := _refusal(row.cells, number):
+        about = siblings.of_headings((title, *document.trail(block.section), above, " | ".join(row.cells[:-1])))
+        owners = [name for name in sorted(about) if name in siblings.known] if about else [siblings.own]
+        reason = _refusal(row.cells, number) or (f"it is about {', '.join(sorted(about))}" if not owners else "")
+        if reason:
             refused.append(f"fact refused ({reason}): {' | '.join(row.cells)}")
         else:
-            found.append(
-                FactRecord(block.section, target, quantity, value, number, unit, condition, source, row.start, row.end)
-            )
+            found += [
+                FactRecord(block.section, owner, quantity, value, number, unit, condition, source, row.start, row.end)
+                for owner in owners
+            ]
     return found, refused
 
 
@@ -53,11 +62,21 @@ def is_fact_table(table: Table) -> bool:
     return tuple(cell.lower() for cell in table.header) == HEADER
 
 
-def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, Row]]:
-    for block in document.blocks:
+def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, str, Row]]:
+    """Yield the rows of fact tables, each with its block, and with what introduces the table."""
+    for block, above in introduced(document):
         if block.table and is_fact_table(block.table):
             for row in block.table.rows:
-                yield block, row
+                yield block, above, row
+
+
+def introduced(document: ParsedDocument) -> Iterator[tuple[Block, str]]:
+    """Yield each block, a table with its caption or else with the paragraph above it that ends with a colon."""
+    above = ""
+    for block in document.blocks:
+        yield block, (block.table.caption if block.table else "") or above
+        text = document.text[block.start : block.end].rstrip("*_ ")
+        above = text if block.kind is BlockKind.TEXT and text.endswith(":") else ""
 
 
 def _number(text: str) -> float | None:

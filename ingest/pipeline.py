@@ -22,12 +22,13 @@ from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan
 from ingest.target_of_path import Layout
 from kb.catalog import Catalog, DocumentRecord, DocumentState
 from kb.errors import DocumentError
+from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
 from kb.types.embedding import Embedder
 from kb.types.records import Trust
 
-READER_VERSION = "9"
+READER_VERSION = "10"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 
@@ -239,9 +240,10 @@ class Ingest:
         licence = parsed.metadata.get("licence") or licence_near(candidate.path, candidate.root)
         chunks = chunk(parsed, title=title, tokenizer=self.embedder)
         states_facts = trust is not Trust.UNTRUSTED and kind != CODE
-        found, refused = facts(parsed, target=target) if states_facts else ([], [])
+        siblings, subjects = siblings_of(self.targets, target), subjects_of(self.targets, target)
+        found, refused = facts(parsed, title=title, siblings=siblings) if states_facts else ([], [])
         if states_facts and not found:
-            found = list(extracted(parsed, title=title, subjects=subjects_of(self.targets, target)))
+            found = list(extracted(parsed, title=title, subjects=subjects))
         return DocumentRecord(
             source=candidate.source,
             origin=assignment.origin,

@@ -2,6 +2,7 @@
 
 KbError
 ├── SettingsError            a setting or kb.toml is wrong
+├── MissingLibraryError      a library that kb needs is not installed
 ├── TargetError              a target is unknown, or its definition is wrong
 ├── SourceError              a path for ingest cannot be used (missing, empty, not readable)
 │   └── DocumentError        a file cannot be read as a document (ingest continues), or no document has this name
@@ -29,6 +30,7 @@ KbError
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 NEAREST = 3
 """Most known names that a hint suggests."""
@@ -44,6 +46,14 @@ class KbError(Exception):
 
 
 class SettingsError(KbError): ...
+
+
+class MissingLibraryError(KbError):
+    """`name` is that of the module which cannot be imported."""
+
+    def __init__(self, name: str | None) -> None:
+        message = f"the library {(name or '').partition('.')[0]!r} is not installed"
+        super().__init__(message, hint="`pip install kb-hardware` installs all that kb needs")
 
 
 class TargetError(KbError): ...
@@ -113,6 +123,14 @@ class SchemaError(StoreError): ...
 
 
 class CorruptError(StoreError): ...
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported, without importing it."""
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def nearest(name: str, known: Mapping[str, str] | Iterable[str], *, cutoff: float = 0.6) -> list[str]:

@@ -140,18 +140,6 @@ class Targets:
         """`text` with blanks instead of the names of targets."""
         return without(text, ((start, end) for start, end, _ in self._mentions(text)))
 
-    def sibling_finder(self, name: str) -> Callable[[str], frozenset[str]]:
-        """A function that finds siblings in a text; none if the text also names a relative that only `name` has."""
-        scope, find = self.scope(name), self.finder(self.family(name))
-
-        def siblings(text: str) -> frozenset[str]:
-            named = {found for _, _, found in find(text)}
-            found = named - scope
-            shared = {ancestor for sibling in found for ancestor in self.lineage(sibling)}
-            return frozenset() if named - found - shared else frozenset(found)
-
-        return siblings
-
     def finder(self, names: Iterable[str]) -> Callable[[str], list[tuple[int, int, str]]]:
         """A function that finds these targets in a text: start, end and name of each mention, in order.
 

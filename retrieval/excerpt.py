@@ -12,11 +12,11 @@ from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
-FIRST_CHARACTERS = 500
+FIRST_CHARACTERS = 1000
 """Characters of the first hit's excerpt; a passage up to this length is shown whole.
 
-Of 57 development questions whose answer is in one of the first five passages, excerpts of this length and the next show
-it for 48; those of 700 and 450 characters for 50, with a third more characters.
+On 183 development questions about a target, by words alone, the excerpts of five hits answer .629 of the questions and
+have 1,690 characters; with 500 characters for the first, .596 and 1,490. With two more phrasings: .798 and .765.
 """
 OTHER_CHARACTERS = 240
 """Characters of the other excerpts."""
@@ -40,8 +40,8 @@ SENTENCE = re.compile(
     r"[\"')\]`*]*\s+(?=[\"'(\[`*]*[A-Z0-9])|$)"
 )
 """A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
-_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ def parts_of(passage: Passage) -> list[Part]:
             parts.append(Part("line", line, block, language))
         elif line.startswith("|"):
             end_paragraph()
-            if _RULE.fullmatch(following):
+            if RULE.fullmatch(following):
                 header, block = _cells(line), block + 1
-            elif not _RULE.fullmatch(line):
+            elif not RULE.fullmatch(line):
                 parts.append(Part("row", line, block, header))
-        elif not line.strip() or _ITEM.match(line):
+        elif not line.strip() or ITEM.match(line):
             end_paragraph()
             block += 1
             paragraph += [line] if line.strip() else []

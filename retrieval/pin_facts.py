@@ -9,6 +9,9 @@ from kb.types.passages import Hit, ScoreParts
 from retrieval.packing import merge_repetitions
 from retrieval.retriever import ROWS_SHOWN
 
+PINNED = 2
+"""Most passages that are pinned."""
+
 Statements = dict[int, list[tuple[Fact, int | None]]]
 """For each chunk the facts that it states, each with its table row."""
 
@@ -27,7 +30,7 @@ def pin_facts(
     keys = {fact.citation.id for fact, _ in stating[first]}
     confirming = [fact for s in answering if s.fact.citation.id in keys for fact in s.confirmed_by]
     others = {chunk: own for chunk, own in _statements(catalog, confirming, targets).items() if chunk != first}
-    chosen = {first: stating[first], **dict(list(others.items())[:1])}
+    chosen = {first: stating[first], **dict(list(others.items())[: PINNED - 1])}
     pinned = list(_hits(catalog, hits, chosen))
     ids = {hit.passage.citation.id for hit in pinned}
     return merge_repetitions([*pinned, *(hit for hit in hits if hit.passage.citation.id not in ids)])

@@ -1,4 +1,4 @@
-"""Orders hits by precedence: an erratum comes before what it corrects, a draft or an archive comes last."""
+"""Orders hits: an erratum before what it corrects, drafts and archives last, and what is about siblings never first."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +13,16 @@ _WORD = re.compile(r"\w+")
 
 
 def by_precedence(hits: Sequence[Hit], *, limit: int) -> list[Hit]:
-    """The first `limit` hits, of which those that are set aside count last, with errata before what they correct."""
+    """The first `limit` hits, of which those that are set aside count last, with errata before what they correct.
+
+    What is only about siblings of the target does not come first, if there is anything else.
+    """
     ordered: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: is_set_aside(hit.passage))[:limit]:
         corrected = (i for i, other in enumerate(ordered) if _corrects(hit.passage, other.passage))
         ordered.insert(next(corrected, len(ordered)), hit)
-    return ordered
+    own = next((i for i, hit in enumerate(ordered) if not hit.passage.about), 0)
+    return [*ordered[own : own + 1], *ordered[:own], *ordered[own + 1 :]]
 
 
 def is_set_aside(passage: Passage) -> bool:

@@ -5,13 +5,14 @@ the documents lack is refused, and facts that answer are pinned to the top (`fin
 (`search`), or are packed (`context`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
 from kb.errors import QueryError
 from kb.facts.resolution import StandingFact
+from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import unknown_names, unknown_terms, unknown_words, unsupported_unit
@@ -20,9 +21,10 @@ from retrieval.listings import with_whole_listings
 from retrieval.models import Models
 from retrieval.names import nearest_names
 from retrieval.packing import pack
-from retrieval.pin_facts import pin_facts
+from retrieval.pin_facts import PINNED, pin_facts
 from retrieval.precedence import by_precedence
 from retrieval.scope import Scope
+from retrieval.whose import marked, of_target
 from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
@@ -76,16 +78,20 @@ class SearchEngine:
             unstated = f"no passage names what the question asks for together with a number in {unit}"
             return _insufficient(unstated, *notes)
         hits = pin_facts(self.catalog, found.hits, facts, targets=scope.targets)
+        hits[:PINNED] = self._of_target(hits[:PINNED], scope)
         return found.model_copy(update={"hits": tuple(hits[:limit]), "notes": notes})
 
     def rank(self, phrasings: Sequence[str], scope: Scope, *, limit: int) -> SearchResult:
         """The best passages, whether or not the documents may have an answer."""
         found = self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=2 * limit)
-        hits = by_precedence(found.hits, limit=limit)
-        if scope.target is not None:
-            siblings = self.targets.sibling_finder(scope.target)
-            hits = [_marked(hit, siblings) for hit in hits]
-        return found.with_hits(hits)
+        return found.with_hits(by_precedence(self._of_target(found.hits, scope), limit=limit))
+
+    def _of_target(self, hits: Sequence[Hit], scope: Scope) -> list[Hit]:
+        """The hits without what they say about siblings; only marked if the question may be about these, too."""
+        if scope.target is None:
+            return list(hits)
+        siblings = siblings_of(self.targets, scope.chip or scope.target)
+        return [(of_target if scope.chip else marked)(hit, siblings) for hit in hits]
 
     def _refused_words(self, unknown: Mapping[str, Sequence[str]], scope: Scope) -> list[str]:
         """Notes on the unknown words of the first phrasing, if every phrasing has some.
@@ -137,10 +143,3 @@ def phrasings_of(question: str | Sequence[str]) -> list[str]:
 
 def _insufficient(*notes: str) -> SearchResult:
     return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=notes)
-
-
-def _marked(hit: Hit, siblings: Callable[[str], frozenset[str]]) -> Hit:
-    """The hit with the siblings that its headings name, and without rows that name a sibling."""
-    passage = hit.passage.model_copy(update={"about": tuple(sorted(siblings(hit.passage.trail)))})
-    rows = tuple(row for row in hit.rows if not siblings(row.shown))
-    return hit.model_copy(update={"passage": passage, "rows": rows})

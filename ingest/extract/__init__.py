@@ -12,6 +12,7 @@ from ingest.extract.cells import FoundFact
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
+from ingest.facts import introduced
 from kb.catalog import FactRecord
 from kb.types.records import Form
 
@@ -22,10 +23,10 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
     Args:
         subjects: Made for the document's target, which owns the numbers where the text names no other.
     """
-    for block in document.blocks:
+    for block, above in introduced(document):
         if block.table or block.kind is BlockKind.CODE:
             headings = (title, *document.trail(block.section))
-            for found, offset in _found(document.text, block, headings, subjects):
+            for found, offset in _found(document.text, block, headings, above, subjects):
                 number = None if "x" in found.value else float(found.value)
                 yield FactRecord(
                     block.section, found.target, found.quantity, found.value, number, found.unit,
@@ -33,10 +34,12 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
                 )  # fmt: skip
 
 
-def _found(document: str, block: Block, headings: Sequence[str], subjects: Subjects) -> Iterator[tuple[FoundFact, int]]:
+def _found(
+    document: str, block: Block, headings: Sequence[str], above: str, subjects: Subjects
+) -> Iterator[tuple[FoundFact, int]]:
     """Yield the facts of one block, each with the offset of its span in the document."""
     if block.table:
-        for found in table_facts(block.table, headings=headings, subjects=subjects):
+        for found in table_facts(block.table, headings=headings, above=above, subjects=subjects):
             yield found, 0
     around = subjects.of_headings(headings)
     if UNKNOWN not in around:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kb.facts.quantities import CACHED_TEXTS
+from kb.siblings import siblings_of
 from kb.targets import ROOT, Targets
 from kb.types.spellings import without
 
@@ -50,7 +51,9 @@ class Subjects:
         foreign = {t.name for t in targets if (isa := targets.isa(t.name)) and isa.is_cpu} - family
         self._finder = targets.finder(t.name for t in targets if t.name not in foreign | {ROOT})
         self._family = family
-        self._makers = {t.name for t in targets if t.parent == ROOT} - family
+        parents = {t.parent for t in targets}
+        self._makers = {t.name for t in targets if t.parent == ROOT and t.name in parents} - family
+        self._siblings = siblings_of(targets, own)
         self._cached = lru_cache(CACHED_TEXTS)(self._find)
 
     def named(self, text: str) -> tuple[Named, ...]:
@@ -65,9 +68,9 @@ class Subjects:
             for match in _CAPABILITY.finditer(text)
             if (target := self._targets.find(f"sm_{match[1]}{match[2]}"))
         ]
-        for match in _PRODUCT.finditer(text):
-            if match.start() not in taken and not _TECHNICAL.fullmatch(match.group()):
-                found.append(Named(match.start(), match.end(), UNKNOWN))
+        products = [m.span() for m in _PRODUCT.finditer(text) if not _TECHNICAL.fullmatch(m.group())]
+        products += [(mention.start, mention.end) for mention in self._siblings.unknown(text)]
+        found += [Named(start, end, UNKNOWN) for start, end in dict(products).items() if start not in taken]
         return tuple(sorted(found, key=lambda n: n.start))
 
     def _known(self, text: str) -> list[Named]:

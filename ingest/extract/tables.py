@@ -18,19 +18,20 @@ _NO_HARDWARE = re.compile(
 """Words in headings and headers of tables that report how programs ran, or list their settings."""
 
 
-def table_facts(table: Table, *, headings: Sequence[str], subjects: Subjects) -> Iterator[FoundFact]:
+def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subjects: Subjects) -> Iterator[FoundFact]:
     """Yield the facts of one table whose owners are named and whose labels are fully understood.
 
     Spans are in the document.
 
     Args:
         headings: Headings above the table, outermost first.
+        above: Caption or line that introduces the table: it may name whose the numbers are.
     """
     header = tuple(map(plain, table.header))
     context = [plain(text) for text in (table.caption, *reversed(headings))]
     if any(map(_NO_HARDWARE.search, (*header, *context[:2]))):
         return
-    owners = _Owners(table, header, context, subjects)
+    owners = _Owners(table, header, [plain(above), *context], subjects)
     if not owners.named:
         return
     for row in table.rows:
@@ -54,8 +55,9 @@ class _Owners:
     """The targets that own the cells of a table."""
 
     def __init__(self, table: Table, header: Sequence[str], context: Sequence[str], subjects: Subjects) -> None:
+        """`context` is what introduces the table, its caption and its headings, innermost first."""
         self._subjects = subjects
-        self._capability = any(_CAPABILITY_TABLE.search(text) for text in (*header, *context[:2]))
+        self._capability = any(_CAPABILITY_TABLE.search(text) for text in (*header, *context[1:3]))
         self._columns = [self._named(text) for text in header]
         self._rows = self._of_rows([[plain(cell) for cell in row.cells] for row in table.rows])
         self._index = {row.start: index for index, row in enumerate(table.rows)}

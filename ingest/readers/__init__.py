@@ -7,7 +7,7 @@ from pathlib import Path
 from ingest.builder import ParsedDocument
 from ingest.readers.languages import LANGUAGES
 from ingest.source import Source
-from kb.errors import DocumentError
+from kb.errors import DocumentError, MissingLibraryError
 
 CODE = "code"
 """Reader of source code, in which numbers are no statements about hardware."""
@@ -42,6 +42,17 @@ def format_of(path: Path) -> str | None:
     return next((FORMATS[end] for end in sorted(FORMATS, key=len, reverse=True) if name.endswith(end)), None)
 
 
+def missing_libraries() -> dict[str, str]:
+    """For each format that cannot be read here, the library that is not installed."""
+    missing = {}
+    for reader in dict.fromkeys(FORMATS.values()):
+        try:
+            import_module(f"ingest.readers.{reader}")
+        except ModuleNotFoundError as error:
+            missing[reader] = error.name or ""
+    return missing
+
+
 def read(path: Path, content: bytes, *, root: Path, documents: frozenset[str] = frozenset()) -> ParsedDocument:
     """Parse `content`, the bytes of `path`. Nothing outside the folder `root` is read.
 
@@ -55,6 +66,9 @@ def read(path: Path, content: bytes, *, root: Path, documents: frozenset[str] = 
     try:
         # Import each reader's parser only when its first file comes: a search needs none of them.
         document: ParsedDocument = import_module(f"ingest.readers.{format_of(path) or UNKNOWN_FORMAT}").read(source)
+    except ModuleNotFoundError as error:
+        missing = MissingLibraryError(error.name)
+        raise DocumentError(missing.message, hint=missing.hint) from error
     except RecursionError as error:
         raise DocumentError(f"{path} is nested too deeply", hint="check that the file is a manual") from error
     return replace(document, warnings=(*source.warnings, *document.warnings))

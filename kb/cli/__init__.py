@@ -21,7 +21,7 @@ from kb.cli import (
     targets,
     toolchains,
 )
-from kb.errors import KbError, QueryError
+from kb.errors import KbError, MissingLibraryError, QueryError
 
 app = typer.Typer(
     name="kb",
@@ -61,8 +61,9 @@ def main() -> None:
     try:
         _must_be_text(sys.argv[1:])
         app()
-    except KbError as error:
-        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+    except (KbError, ModuleNotFoundError) as error:
+        told = error if isinstance(error, KbError) else MissingLibraryError(error.name)
+        print(f"error: {told.message}\nhint: {told.hint}", file=sys.stderr)
         raise SystemExit(1) from None
 
 

@@ -94,20 +94,28 @@ def context(
     numbers: Numbers = False,
     seen: Seen = None,
     budget: Budget = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Whole passages, as many as fit the budget.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Pack passages for a question into a prompt.
+    """Show the lines that answer a question, for a prompt.
+
+    Each passage begins with its citation. --whole packs whole passages instead, up to --budget tokens, which may also
+    stand alone.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 
     Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
-    from kb.views.hits import packed_context
+    from kb.views.hits import answering_lines, packed_context
 
+    whole = whole or budget is not None
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
-        packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
-    show_result(packed, _show_context, as_json=as_json)
+        if whole:
+            packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
+        else:
+            packed = answering_lines(kb.search(asked, target=target, compare=compare, only=only))
+    show_result(packed, _show_context if whole else _show_lines, as_json=as_json)
     if not packed.text:
         raise typer.Exit(1)
 
@@ -209,6 +217,15 @@ def _show_context(context: "PackedContext") -> None:
     show_text(context.text)
     show()
     show_wrapped(f"({context.tokens} of {context.budget_tokens} tokens; {left_out}; {less})")
+
+
+def _show_lines(context: "PackedContext") -> None:
+    show_notes(context, label=context.status)
+    if context.text:
+        show_text(context.text)
+        show()
+        behind = f"; less relevant: {', '.join(context.left_out)}" if context.left_out else ""
+        show_wrapped(f"({context.tokens} tokens; --whole shows whole passages{behind})")
 
 
 def _show_places(found: "NamedPlaces") -> None:

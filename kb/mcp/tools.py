@@ -48,11 +48,13 @@ def kb_search(
 
     Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
     keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share padding swizzle",
-    "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest. Status
-    "insufficient" means that the documents do not answer. For a single number call kb_facts first.
+    "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest, and opens
+    the ids in `behind`, which are clearly less relevant. Status "insufficient" means that the documents do not answer.
+    For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-    return hits.found_passages(kb.search(phrasings, target=target_meant(kb, target or None), only=only, limit=limit))
+    found = kb.search(phrasings, target=target_meant(kb, target or None), only=only, limit=limit)
+    return hits.found_passages(found).answering
 
 
 @tool("Look up an identifier")

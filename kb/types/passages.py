@@ -68,7 +68,9 @@ class Passage(Frozen):
     """Place among the passages of its document, counted from 0."""
     trust: Trust = Trust.VENDOR
     about: tuple[str, ...] = ()
-    """Siblings of the requested target that the headings name instead: the numbers are theirs, not the target's."""
+    """Siblings of the requested target that all of it is about: the numbers are theirs, not the target's."""
+    without: tuple[str, ...] = ()
+    """Siblings of the requested target about which it says more, which is left out."""
 
     @property
     def trail(self) -> str:
@@ -102,10 +104,15 @@ class Passage(Frozen):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Who states it, unless it is the vendor; the siblings it is about."""
-        by = () if self.trust is Trust.VENDOR else (str(self.trust),)
-        about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
-        return (*by, *about)
+        return marks_of(self.trust, self.about, self.without)
+
+
+def marks_of(trust: Trust, about: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
+    """Who states a passage, unless it is the vendor; the siblings it is about, or those whose part is left out."""
+    by = () if trust is Trust.VENDOR else (trust.value,)
+    of_others = (f"speaks of {', '.join(about)}",) if about else ()
+    cut = (f"without what it says of {', '.join(without)}",) if without else ()
+    return (*by, *of_others, *cut)
 
 
 class TableRow(Frozen):

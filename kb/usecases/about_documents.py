@@ -136,8 +136,8 @@ class AboutDocuments(Home):
         from kb.usecases.sheets import ensure_sheets
         from retrieval.symbols.lookup import look_up
 
-        if target:
-            ensure_sheets(self, target)
+        if target and (missing := ensure_sheets(self, target)):
+            self.notify(missing.message)
         return look_up(self.catalog, self.targets, name, target=target, limit=limit)
 
     def cite(self, citation_id: str) -> CitedPlace:

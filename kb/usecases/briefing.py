@@ -10,6 +10,7 @@ from ingest.scan import SHEETS
 from kb.facts.quantities import quantities
 from kb.facts.select import conditions
 from kb.facts.worksheet import line_of
+from kb.siblings import siblings_of
 from kb.types.base import tokens_of
 from kb.types.briefing import Answer, Briefing, Said
 from kb.types.edition import document_precedence
@@ -162,8 +163,9 @@ class _Reader:
         self._told: set[str] = set()
         self._said: list[Statement] = []
         self.has_example = False
-        self._siblings = home.targets.sibling_finder(subject.targets[0])
-        self._scope = Scope(subject.targets[0], home.targets.scope(subject.targets[0]))
+        chip = subject.targets[0]
+        self._siblings = siblings_of(home.targets, chip).about
+        self._scope = Scope(chip, home.targets.scope(chip), chip=chip)
 
     def answer(self, question: Question) -> Answer:
         if question.code:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from eval.machine import accelerators, compilers, landlock_abi, sandbox_level
+from ingest.readers import missing_libraries
 from kb.catalog import Catalog, write_lock
 from kb.errors import CorruptError, KbError, LocalModelError, MissingModelError, StoreError
 from kb.settings import NO_MODEL, Settings, cache_dir
@@ -155,6 +156,11 @@ def _versions() -> Iterator[Check]:
             yield _check("ok", library, version(library))
         except PackageNotFoundError:
             yield _check("warn", library, "not installed", "`pip install kb-hardware` installs it")
+    if missing := missing_libraries():
+        unread = "; ".join(f"{name}: no {library}" for name, library in missing.items())
+        yield _check("fail", "readers", f"cannot read {unread}", "`pip install kb-hardware` installs all that kb needs")
+    else:
+        yield _check("ok", "readers", "all formats")
 
 
 def _machine() -> Iterator[Check]:

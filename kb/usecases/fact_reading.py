@@ -9,6 +9,7 @@ from kb.facts.book import Conflict
 from kb.facts.quotes import number_of, quote_spans, refusal
 from kb.facts.resolution import holding
 from kb.facts.worksheet import Entry, topics, worksheet
+from kb.siblings import siblings_of
 from kb.types.base import Frozen
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
 from kb.types.passages import Passage
@@ -17,6 +18,7 @@ from kb.usecases.home import Home
 from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
 from retrieval.precedence import is_set_aside
+from retrieval.whose import blanked
 from synth.authors.asking import Desk
 from synth.authors.author import AuthorError, Outcome
 from synth.fact_answers import ask_for_facts
@@ -125,10 +127,12 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
     target = home.targets.find(given.target or own)
     if target is None or target.name not in home.targets.scope(own):
         raise FactError(f"{given.target!r} is not {own} nor a relative of it", hint="name a target of its family")
-    source, start, end, around = _place(home, own, given)
+    source, start, end, around, targets_own = _place(home, own, given)
     quoted = home.catalog.text(source)[start:end]
     if reason := refusal(given, quoted, around):
         raise FactError(reason, hint="quote the words that state it")
+    if refusal(given, targets_own, around):
+        raise FactError(f"the words say it of another chip than {target.name}", hint=f"quote what they say of {own}")
     record = FactRecord(
         None, target.name, given.quantity, given.value, number_of(given), given.unit or "1", given.condition, "",
         start, end, Form.PROPOSED,
@@ -139,8 +143,8 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
     return fact
 
 
-def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str]:
-    """Source, start and end of the quote, and the headings and table header around it."""
+def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str, str]:
+    """Source, start and end of the quote, the headings and table header around it, and its words about the target."""
     named = [home.documents.passage(given.passage)] if given.passage else []
     words = query_words(given.quote)[:WORDS_SEARCHED]
     scope = home.targets.scope(own)
@@ -158,8 +162,10 @@ def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str]
                 message = f"{passage.citation.path} has the words {given.quote!r} {n} times"
                 raise FactError(f"{message}: quote more of them, or name the passage", hint="`kb facts ask` shows ids")
             start, end = spans[0] if whole else (at + spans[0][0], at + spans[0][1])
+            ours = blanked(passage, siblings_of(home.targets, given.target or own))
+            inside = ours[max(0, start - at) : end - at] + document[max(start, at + len(ours)) : end]
             tables = (line for line in passage.text.splitlines() if line.startswith("|"))
-            return source, start, end, "\n".join((passage.trail, passage.lead, *tables))
+            return source, start, end, "\n".join((passage.trail, passage.lead, *tables)), inside
     raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from ingest.pipeline import Ingest
 from kb.catalog import write_lock
+from kb.errors import StoreError
 from kb.targets import Targets
 from kb.types.documents import IngestInterrupted, IngestReport
 from kb.usecases.home import Home
-from kb.usecases.sheets import sheet_folders
+from kb.usecases.sheets import read_sheets, sheet_folders
 
 
 def ingest(home: Home, work: Ingest, paths: Sequence[Path | str], *, target: str | None) -> IngestReport:
@@ -33,6 +34,9 @@ def _ingest(home: Home, work: Ingest, paths: Sequence[Path], target: str | None)
         home.targets = work.targets
     read = {f.target for f in work.report().files if f.target}
     if sheets := sorted({folder for target in read for folder in sheet_folders(home.targets, target)}):
-        Ingest(home.catalog, home.targets, home.models.embedder).read(sheets)
+        try:
+            read_sheets(Ingest(home.catalog, home.targets, home.models.embedder), sheets)
+        except StoreError as error:
+            home.notify(f"the sheets that ship with kb could not be added: {error.message}")
     work.embed()
     home.models.publish_index()

@@ -2,39 +2,38 @@
 
 from typing import Self
 
-from kb.types.base import Frozen, short
-from kb.types.passages import Context, Hit, SearchResult, Status
+from kb.types.base import short, tokens_of
+from kb.types.passages import Context, Hit, Passage, SearchResult, Status, marks_of
 from kb.types.records import Trust
-from kb.views.response import LABEL_CHARACTERS, Listing, Response, view_of
+from kb.views.response import LABEL_CHARACTERS, Item, Listing, Response, view_of
 
 ROWS_SHOWN = 3
 
 
-class FoundPassage(Frozen):
+class FoundPassage(Item):
     id: str
     """The id to cite."""
+    place: str
+    """File and lines, or pages of a PDF."""
     target: str
     trust: Trust
     title: str
-    place: str
-    """File and lines, or pages of a PDF."""
-    also_in: tuple[str, ...]
-    """Other places with the same words."""
-    about: tuple[str, ...]
-    """Siblings of the target that the headings name: numbers in this passage are theirs, not the target's."""
-    text: str
+    text: str = ""
     """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
-    rows: tuple[str, ...]
+    about: tuple[str, ...] = ()
+    """Siblings of the target that it is about: numbers in this passage are theirs, not the target's."""
+    without: tuple[str, ...] = ()
+    """Siblings of the target about which it says more, which is left out here."""
+    rows: tuple[str, ...] = ()
     """Ids of the table rows that match, best first."""
-    why: str
+    also_in: tuple[str, ...] = ()
+    """Other places with the same words."""
+    why: str = ""
     """Its scores, if asked for."""
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Its target; who states it, unless it is the vendor; the siblings it is about."""
-        by = () if self.trust is Trust.VENDOR else (self.trust.value,)
-        about = (f"speaks of {', '.join(self.about)}",) if self.about else ()
-        return (self.target, *by, *about)
+        return (self.target, *marks_of(self.trust, self.about, self.without))
 
 
 class FoundPassages(Listing):
@@ -43,11 +42,19 @@ class FoundPassages(Listing):
     """`insufficient` means that the documents do not answer."""
     passages: tuple[FoundPassage, ...]
     """Best first."""
+    behind: tuple[str, ...] = ()
+    """Ids of passages that are clearly less relevant."""
 
     @property
     def parts(self) -> int:
         """The characters of the first passage, and the other passages."""
         return len(self.passages[0].text) + len(self.passages) - 1 if self.passages else 0
+
+    @property
+    def answering(self) -> Self:
+        """Of the passages that are clearly behind only the ids."""
+        behind = tuple(passage.id for passage in self.passages if not passage.text)
+        return self.with_(passages=tuple(p for p in self.passages if p.text), behind=behind)
 
     def first(self, n: int) -> Self:
         beyond = n - len(self.passages[0].text) if self.passages else 0
@@ -60,7 +67,7 @@ class FoundPassages(Listing):
 class PackedContext(Response):
     status: Status
     text: str
-    """Whole passages below their documents, each with its id, lines and headings."""
+    """Passages with their ids, places and headings: whole, below their documents, or only the lines that answer."""
     tokens: int
     budget_tokens: int
     left_out: tuple[str, ...]
@@ -77,6 +84,27 @@ def found_passages(result: SearchResult, *, why: bool = False) -> FoundPassages:
 
 def packed_context(packed: Context) -> PackedContext:
     return view_of(PackedContext, packed, left_out=tuple(citation.id for citation in packed.left_out))
+
+
+def answering_lines(result: SearchResult) -> PackedContext:
+    """The lines that answer, each passage's below its citation; what is clearly behind is left out."""
+    answering = [hit for hit in result.hits if hit.excerpt]
+    text = "\n\n".join("\n".join((_cited(hit.passage), *hit.excerpt)) for hit in answering)
+    return PackedContext(
+        status=result.status,
+        text=text,
+        tokens=tokens_of(text),
+        budget_tokens=tokens_of(text),
+        left_out=tuple(hit.passage.citation.id for hit in result.hits if not hit.excerpt),
+        less_relevant=0,
+        notes=result.notes,
+    )
+
+
+def _cited(passage: Passage) -> str:
+    where = passage.citation
+    marks = (f"({mark})" for mark in passage.marks)
+    return " ".join((f"[{where.id} {where.place}]", short(passage.trail, LABEL_CHARACTERS), *marks))
 
 
 def _passage(hit: Hit, *, why: bool) -> FoundPassage:

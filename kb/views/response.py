@@ -3,6 +3,8 @@
 from bisect import bisect_right
 from typing import Any, ClassVar, Self, TypeVar
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from kb.types.base import Frozen, tokens_of
 
 LABEL_CHARACTERS = 300
@@ -17,6 +19,16 @@ def _brief(schema: dict[str, Any]) -> None:
     for part in (schema, *schema.get("properties", {}).values()):
         part.pop("title", None)
         part.pop("default", None)
+
+
+class Item(Frozen):
+    """A part of an answer, without its empty fields in JSON, if they may be empty: agents pay for each token."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {
+            name: value for name, value in fields(self).items() if value or type(self).model_fields[name].is_required()
+        }
 
 
 class Response(Frozen, json_schema_extra=_brief):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kb.errors import LocalModelError
+from kb.errors import LocalModelError, MissingLibraryError, MissingModelError, is_installed
 from kb.types.embedding import Vectors
 from retrieval.embedding.embedder import OnnxEmbedder, load_tokenizer
 from retrieval.embedding.model import EmbeddingModel, find_model
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 FILE = "model.onnx"
+RUNTIME = ("tokenizers", "onnxruntime")
+"""Libraries that each use of a model needs; they are loaded when it is first used."""
 FORMAT = 2
 """Raise this when the export or the quantisation changes."""
 MIN_COSINE = {Precision.FLOAT32: 0.999, Precision.INT8: 0.99}
@@ -57,9 +59,12 @@ def load_embedder(
             machine; without vectors it gets the precision that is fastest here.
 
     Raises:
-        MissingModelError: the model is not on this machine.
+        MissingModelError: the model is not on this machine, or a library that runs it is not installed.
         LocalModelError: the model has no safetensors weights, or not the published ones.
     """
+    if absent := [library for library in RUNTIME if not is_installed(library)]:
+        missing = MissingLibraryError(absent[0])
+        raise MissingModelError(f"{name} cannot run: {missing.message}", hint=missing.hint)
     model = find_model(name)
     compiler = Compiler(model, cache, notify)
     precision = next((p for p in Precision if stored(model.fingerprint(p))), None) or compiler.fastest()

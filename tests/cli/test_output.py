@@ -16,6 +16,13 @@ COMMANDS = {
         "local data share",
         "--target",
         "mi210",
+    ): "tokens whole shows passages less relevant",
+    (
+        "context",
+        "local data share",
+        "--target",
+        "mi210",
+        "--whole",
     ): "of tokens nothing relevant was left out passages found are far less",
     (
         "facts",

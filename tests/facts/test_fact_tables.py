@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ingest.facts import facts
 from kb.errors import FactError
 from kb.facts.quantities import SHAPE, quantities
 from kb.types.records import Trust
 from kb.types.units import PIECES, unit_of
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.facts.documents import FACT_HEADER, parse, records
+from tests.ingest.documents import facts_of
 
 UNITS = ["KiB", "TB/s", "B/clock", "TFLOPS", "FLOP/clock", "GHz", "W", "1", "lane", "bit"]
 KIN = [{"byte", "bit"}, {*PIECES, "bit"}]
@@ -28,7 +28,7 @@ def test_a_unit_of_another_kind_is_refused_with_both_names_and_the_other_rows_ar
             assert counted is not None
             if counted.kind == quantity.unit or any({counted.kind, quantity.unit} <= kin for kin in KIN):
                 continue
-            found, refused = facts(
+            found, refused = facts_of(
                 parse(f"# A\n\n{FACT_HEADER}{row(quantity.name, unit)}{row('own', 'W')}"), target="m1"
             )
 
@@ -46,14 +46,14 @@ def test_a_value_in_the_unit_of_its_quantity_or_in_an_unknown_unit_is_kept() -> 
             elif quantity.prefix:
                 plain = plain.replace(" byte ", " KiB ")
 
-            found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{plain}"), target="m1")
+            found, refused = facts_of(parse(f"# A\n\n{FACT_HEADER}{plain}"), target="m1")
 
             assert ([f.quantity for f in found], refused) == ([quantity.name], [])
 
 
 @pytest.mark.parametrize(("value", "kept"), [("1 to 64", True), ("1 to", False), ("many", False)])
 def test_a_value_may_be_a_range_of_two_numbers(value: str, kept: bool) -> None:
-    found, refused = facts(parse(f"# A\n\n{FACT_HEADER}{row('own', 'KiB').replace('65', value)}"), target="m1")
+    found, refused = facts_of(parse(f"# A\n\n{FACT_HEADER}{row('own', 'KiB').replace('65', value)}"), target="m1")
 
     assert ([(f.value, f.number) for f in found], bool(refused)) == ([(value, None)] * kept, not kept)
 
@@ -70,7 +70,7 @@ LOST = {
 
 @pytest.mark.parametrize("text", LOST.values(), ids=LOST.keys())
 def test_a_fact_table_that_lost_its_header_states_nothing(text: str) -> None:
-    assert facts(parse(f"# A\n\n{text}"), target="mi300x") == ([], [])
+    assert facts_of(parse(f"# A\n\n{text}"), target="mi300x") == ([], [])
 
 
 @pytest.mark.parametrize("name", ["no header", "the first row as header", "no line below the header"])

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.facts import facts
 from ingest.readers import read
 from ingest.scan import SHEETS
 from kb.facts.quantities import SHAPE, Quantity, Vocabulary, quantities
 from kb.types.units import PIECES, unit_of
 from tests.facts.documents import PROPERTY
+from tests.ingest.documents import facts_of
 
 TABLE = tomllib.loads(files("kb.facts").joinpath("quantities.toml").read_text(encoding="utf-8"))
 ALL = list(quantities().by_name.values())
@@ -186,7 +186,7 @@ def test_a_quantity_holds_only_values_that_fit_its_unit(name: str, value: str, u
 
 @pytest.mark.parametrize("sheet", sorted(SHEETS.rglob("*.md")), ids=lambda path: path.stem)
 def test_a_fact_of_a_sheet_is_in_a_unit_of_its_quantity(sheet: Path) -> None:
-    found, _ = facts(read(sheet, sheet.read_bytes(), root=SHEETS), target=sheet.parent.name)
+    found, _ = facts_of(read(sheet, sheet.read_bytes(), root=SHEETS), target=sheet.parent.name)
     known = [f for f in found if f.quantity in BY_NAME]
 
     assert len(known) > 5

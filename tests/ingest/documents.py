@@ -10,13 +10,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.facts import HEADER
+from ingest.facts import HEADER, facts
 from ingest.readers import FORMATS, read
+from kb.catalog import FactRecord
+from kb.siblings import siblings_of
+from kb.targets import Targets
 from tests.conftest import CORPUS
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=20)
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLE_FILES = 60
+
+
+def facts_of(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], list[str]]:
+    """The facts of the fact tables of a document about a target that ships with kb, and the refused rows."""
+    return facts(document, title="", siblings=siblings_of(Targets.load(Path("no-home")), target))
 
 
 class Case(NamedTuple):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.builder import ParsedDocument
-from ingest.facts import facts
 from ingest.readers import read
+from tests.ingest.documents import facts_of
 
 HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
 
@@ -16,7 +16,7 @@ def parse(text: str, name: str = "sheet.md") -> ParsedDocument:
 
 
 def of_rows(*rows: str) -> tuple[list[tuple[object, ...]], list[str]]:
-    found, refused = facts(parse("# Head\n\n" + HEADER + "\n".join(rows) + "\n"), target="mi300x")
+    found, refused = facts_of(parse("# Head\n\n" + HEADER + "\n".join(rows) + "\n"), target="mi300x")
     return [(f.quantity, f.value, f.number, f.unit, f.condition, f.source) for f in found], refused
 
 
@@ -79,13 +79,13 @@ def test_other_tables_give_no_facts(header: str) -> None:
     columns = header.count("|") - 1
     row = "|".join(["", "lds_size", "64", "KiB", "x", "guide", "y"][: columns + 1]) + "|"
 
-    assert facts(parse(f"{header}\n{'|---' * columns}|\n{row}\n"), target="any") == ([], [])
+    assert facts_of(parse(f"{header}\n{'|---' * columns}|\n{row}\n"), target="any") == ([], [])
 
 
 def test_the_header_may_be_in_capitals() -> None:
     text = HEADER.replace("quantity", "Quantity").replace("unit", "UNIT") + "| lds_size | 64 | KiB | | guide |\n"
 
-    assert len(facts(parse(text), target="any")[0]) == 1
+    assert len(facts_of(parse(text), target="any")[0]) == 1
 
 
 def test_a_table_in_rst_gives_facts_too() -> None:
@@ -93,7 +93,7 @@ def test_a_table_in_rst_gives_facts_too() -> None:
     lines = [("   * - " if i % 5 == 0 else "     - ") + cell for i, cell in enumerate(cells)]
     text = ".. list-table::\n   :header-rows: 1\n\n" + "\n".join(lines) + "\n"
 
-    [fact], refused = facts(parse(text, "sheet.rst"), target="mi300x")
+    [fact], refused = facts_of(parse(text, "sheet.rst"), target="mi300x")
 
     assert (fact.target, fact.quantity, fact.number, refused) == ("mi300x", "lds_size", 64.0, [])
 
@@ -103,7 +103,7 @@ def test_a_fact_cites_its_row_and_its_section() -> None:
         "# A\n\n## B\n\n" + HEADER + "| lds_size | 64 | KiB | | guide |\n| lds_banks | 32 | 1 | | guide |\n"
     )
 
-    found, _ = facts(document, target="any")
+    found, _ = facts_of(document, target="any")
 
     assert [document.text[f.start : f.end] for f in found] == document.text.splitlines()[-2:]
     assert {document.sections[f.section or 0].title for f in found} == {"B"}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from ingest.facts import facts
 from ingest.readers import read
 from ingest.scan import SHEETS
 from kb.catalog import FactRecord
 from kb.targets import Targets
+from tests.ingest.documents import facts_of
 
 FILES = sorted(SHEETS.rglob("*.md"))
 DTYPE = re.compile(r"(b?float\d+|tf32|u?int\d+|mxfp\d+|float8_e\dm\d\w*)")
 
 
 @cache
-def facts_of(sheet: Path) -> tuple[list[FactRecord], list[str]]:
-    return facts(read(sheet, sheet.read_bytes(), root=SHEETS), target=sheet.parent.name)
+def facts_in(sheet: Path) -> tuple[list[FactRecord], list[str]]:
+    return facts_of(read(sheet, sheet.read_bytes(), root=SHEETS), target=sheet.parent.name)
 
 
 def test_there_are_sheets() -> None:
@@ -29,7 +29,7 @@ def test_there_are_sheets() -> None:
 def test_a_sheet_is_read_without_a_warning_and_without_a_refused_fact() -> None:
     for sheet in FILES:
         document = read(sheet, sheet.read_bytes(), root=SHEETS)
-        found, refused = facts_of(sheet)
+        found, refused = facts_in(sheet)
 
         assert (document.warnings, refused) == ((), [])
         assert len(found) > 5
@@ -46,7 +46,7 @@ def test_a_sheet_states_title_version_licence_and_the_target_of_its_folder() -> 
 
 def test_a_peak_states_dtype_density_and_execution_unit() -> None:
     for sheet in FILES:
-        for fact in facts_of(sheet)[0]:
+        for fact in facts_in(sheet)[0]:
             if fact.quantity in ("peak_flops", "flops_per_clock"):
                 dtype, *rest = [part.strip() for part in fact.condition.split(",")]
                 assert DTYPE.fullmatch(dtype), fact
@@ -57,7 +57,7 @@ def test_a_peak_states_dtype_density_and_execution_unit() -> None:
 def test_a_quantity_has_one_value_under_one_condition() -> None:
     for sheet in FILES:
         values = defaultdict(set)
-        for fact in facts_of(sheet)[0]:
+        for fact in facts_in(sheet)[0]:
             values[fact.quantity, fact.condition].add((fact.value, fact.unit))
 
         assert {key: stated for key, stated in values.items() if len(stated) > 1} == {}
@@ -66,7 +66,7 @@ def test_a_quantity_has_one_value_under_one_condition() -> None:
 def test_a_sparse_peak_is_twice_the_dense_one() -> None:
     """The usual mistake is to state the sparse number as the dense one."""
     for sheet in FILES:
-        peaks = {f.condition: f.number or 0 for f in facts_of(sheet)[0] if f.quantity == "peak_flops"}
+        peaks = {f.condition: f.number or 0 for f in facts_in(sheet)[0] if f.quantity == "peak_flops"}
 
         for condition, peak in peaks.items():
             dense = peaks.get(condition.replace("sparse", "dense"))

@@ -230,3 +230,11 @@ def test_null_for_an_optional_argument_means_its_default(ask: Ask) -> None:
     assert ask("kb_targets", everything=None) == ask("kb_targets")
     assert ask("kb_propose_facts", target="mi210", answers=[{"quantity": "q", "value": "1", "unit": None, "quote": ""}])
     assert ask("kb_search", phrasings=None).text.startswith("phrasings: Field required")
+
+
+def test_a_search_gives_what_answers_and_of_what_is_clearly_behind_only_the_ids(ask: Ask) -> None:
+    found = ask("kb_search", phrasings=["vector L1 cache", "local data share"], target="mi210", limit=20).answer
+
+    assert [passage for passage in found["passages"] if not passage["text"]] == []
+    assert all(ask("kb_read", id=key).answer["text"] for key in found["behind"])
+    assert all(value for passage in found["passages"] for value in passage.values()), "an empty field is left out"

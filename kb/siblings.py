@@ -1,0 +1,133 @@
+"""Tells which chips a text is about, where it names others than its target: only the target's numbers are its facts."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kb.targets import ROOT, Targets
+from kb.types.spellings import without
+
+SHORTEST = 4
+"""Least letters and digits of a name by which a chip of another family is found: `M4` means many things."""
+
+_ALIKE = re.compile(r"([a-z]{2,})[-_. ]?(\d+)[a-z]*")
+"""Names whose letters a whole series has: VX10 and VX12."""
+_CONTRAST = re.compile(
+    r"(?:unlike|than|vs\.?|versus|like|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
+    r"|identical|similar|compatible|successor|predecessor|derived|based|instead|rather|other|carried over|stated)\s+"
+    r"(?:from|to|with|of|on|than|between|for)|(?:same|just|not)\s+(?:as|on|for|with)(?:\s+(?:in|on|for))?)"
+    r"\s+(?:(?:the|that|those|of|its|on|in|for|with|an?|older|earlier|previous|predecessor|sibling|chip|family)\s+){0,4}$",
+    re.IGNORECASE,
+)
+"""Text before the name of a chip that is only compared with, or from whose text a number was taken."""
+_JOINS = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b|,\s*(?:and|or)\b)\s*(?:the\s+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A chip or family that a text names."""
+
+    start: int
+    end: int
+    name: str
+    """Name of a target, or what the text calls a chip that kb does not know, in small letters."""
+    contrast: bool = False
+    """Whether the text only compares with it: `unlike the VX12`."""
+
+
+class Siblings:
+    """Finds siblings of one target in texts.
+
+    A sibling is another target of its family, another that the home added, or a chip elsewhere with a telling name. If
+    the home added the target, a product with the same letters and another number is one too, even if kb does not know
+    it.
+    """
+
+    def __init__(self, targets: Targets, name: str) -> None:
+        self.own = own = targets.get(name).name
+        self._targets = targets
+        self.known = frozenset(target.name for target in targets)
+        self._scope = targets.scope(own) - {ROOT}
+        self._above = targets.lineage(own)[1:]
+        self._find = targets.finder(self._scope | _others(targets, own))
+        self._alike = _alike(targets, own) if targets.is_own(own) else None
+        self._numbers = {n for name in _names(targets, self._scope) for n in re.findall(r"\d+", name)}
+        self.mentions = lru_cache(1 << 12)(self._mentions)
+
+    def _mentions(self, text: str) -> tuple[Mention, ...]:
+        """What `text` names, in order."""
+        known = [Mention(*place) for place in self._find(text)]
+        taken = {at for mention in known for at in range(mention.start, mention.end)}
+        found = [*known, *(mention for mention in self.unknown(text) if mention.start not in taken)]
+        return tuple(_contrasted(text, sorted(found, key=lambda mention: mention.start)))
+
+    def unknown(self, text: str) -> list[Mention]:
+        """The chips of the same series that `text` names, whether or not kb knows them."""
+        named = self._alike.finditer(text) if self._alike else ()
+        return [Mention(*match.span(), match.group().lower()) for match in named if match[1] not in self._numbers]
+
+    def about(self, text: str) -> frozenset[str]:
+        """The siblings that `text` is about; none if it also names the target."""
+        return self.among(mention for mention in self.mentions(text) if not mention.contrast)
+
+    def among(self, mentions: Iterable[Mention]) -> frozenset[str]:
+        """The siblings among what a text names; none if it also names a relative that only the target has."""
+        named = {mention.name for mention in mentions}
+        found = named - self._scope
+        lineages = (self._targets.lineage(name) if self._targets.find(name) else self._above for name in found)
+        shared = {ancestor for lineage in lineages for ancestor in lineage}
+        return frozenset() if named - found - shared else frozenset(found)
+
+    def of_headings(self, titles: Sequence[str]) -> frozenset[str]:
+        """The siblings that the innermost of `titles` (outermost first) which names a chip is about."""
+        for title in reversed(titles):
+            if any(not mention.contrast for mention in self.mentions(title)):
+                return self.about(title)
+        return frozenset()
+
+    def without_names(self, text: str) -> str:
+        """`text` with blanks instead of all that it names."""
+        return without(text, ((mention.start, mention.end) for mention in self.mentions(text)))
+
+
+@lru_cache(maxsize=64)
+def siblings_of(targets: Targets, name: str) -> Siblings:
+    """The siblings of a target, cached: they need a large pattern."""
+    return Siblings(targets, name)
+
+
+def _others(targets: Targets, own: str) -> set[str]:
+    """Targets whose names may tell a sibling: no makers, and no CPU, which may be a part of any other chip."""
+    parents = {target.parent for target in targets}
+    family = targets.family(own)
+    found = set(family)
+    for target in targets:
+        isa = targets.isa(target.name)
+        is_maker = target.parent in (ROOT, None) and target.name in parents
+        telling = targets.is_own(target.name) or min(map(len, _names(targets, [target.name]))) >= SHORTEST
+        if telling and not is_maker and not (isa and isa.is_cpu):
+            found.add(target.name)
+    return found - {ROOT}
+
+
+def _names(targets: Targets, names: Iterable[str]) -> list[str]:
+    return [spelling.lower() for name in names for spelling in (name, *targets.get(name).aliases)]
+
+
+def _alike(targets: Targets, own: str) -> re.Pattern[str] | None:
+    letters = {match[1] for name in _names(targets, [own]) if (match := _ALIKE.fullmatch(name))}
+    names = "|".join(sorted(letters))
+    return (
+        re.compile(rf"(?<![A-Za-z0-9])(?:{names})[-_]?(\d+)[A-Za-z]*(?![A-Za-z0-9])", re.IGNORECASE) if names else None
+    )
+
+
+def _contrasted(text: str, mentions: Iterable[Mention]) -> Iterable[Mention]:
+    """The mentions, of which those that are only compared with are marked; `unlike A and B` marks both."""
+    last = None
+    for mention in mentions:
+        joined = last and last.contrast and _JOINS.fullmatch(text, last.end, mention.start)
+        contrast = bool(joined or _CONTRAST.search(text, max(0, mention.start - 80), mention.start))
+        last = Mention(mention.start, mention.end, mention.name, contrast)
+        yield last

@@ -1,0 +1,160 @@
+"""Two chips in one document: what it says of the other is no answer about this one, and no fact of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kb.errors import FactError
+from kb.settings import Settings
+from kb.siblings import Siblings
+from kb.targets import Targets
+from kb.types.fact import FactAnswer
+from kb.usecases.knowledge_base import KnowledgeBase
+
+FACTS = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+
+DOCUMENTS = {
+    "sentences": ("md", "The memory of the Nox42 holds 80 KiB. It has 64 banks.\n\nThat of the Nox40 holds 512 KiB."),
+    "a sentence that goes on": (
+        "md",
+        "The Nox42 is larger. Its memory holds 80 KiB.\n\nThe memory of the Nox40: 512 KiB.",
+    ),
+    "the other in contrast": (
+        "md",
+        "Unlike the Nox42, the memory holds 512 KiB.\n\nOn the Nox42 the memory holds 80 KiB.",
+    ),
+    "both compared": (
+        "md",
+        "The memory of Nox42, unlike that of the Nox40, holds 80 KiB.\n\nThe memory of Nox40 has 512 KiB.",
+    ),
+    "headings": ("md", "## Nox42\n\nThe memory holds 80 KiB.\n\n## Nox40\n\nThe memory holds 512 KiB."),
+    "a heading below": ("md", "## Nox40\n\nMemory: 512 KiB.\n\n### Memory of Nox42\n\nThe memory holds 80 KiB."),
+    "headings in HTML": (
+        "html",
+        "<h1>Manual</h1><h2>Nox42</h2><p>The memory holds 80 KiB.</p><h2>Nox40</h2><p>The memory holds 512 KiB.</p>",
+    ),
+    "columns": ("md", "| Property | Nox40 | Nox42 |\n|---|---|---|\n| Memory | 512 KiB | 80 KiB |"),
+    "columns in HTML": (
+        "html",
+        "<h1>Manual</h1><table><tr><th>Property</th><th>Nox42</th><th>Nox40</th></tr>"
+        "<tr><td>Memory</td><td>80 KiB</td><td>512 KiB</td></tr></table>",
+    ),
+    "columns in CSV": ("csv", "property,Nox40,Nox42\nmemory,512 KiB,80 KiB\n"),
+    "rows": ("md", "| Chip | Memory |\n|---|---|\n| Nox42 | 80 KiB |\n| Nox40 | 512 KiB |"),
+    "rows in CSV": ("csv", "chip,memory\nNox40,512 KiB\nNox42,80 KiB\n"),
+    "cells": ("md", "| Property | Value |\n|---|---|\n| Memory | 512 KiB |\n| Memory, large | 80 KiB (Nox42 only) |"),
+    "captions": (
+        "md",
+        "Table 1: Memory of the Nox42\n\n| Part | Size |\n|---|---|\n| memory | 80 KiB |\n\n"
+        "The Nox40 has a memory of 512 KiB.",
+    ),
+    "lists": (
+        "md",
+        "On the Nox42:\n\n- the memory holds 80 KiB\n- it has banks\n\nOn the Nox40:\n\n- the memory holds 512 KiB",
+    ),
+    "list items": ("md", "Memory:\n\n- Nox42: 80 KiB\n- Nox40: 512 KiB"),
+    "lists in items": ("md", "Memory:\n\n- Nox42\n    - in all 80 KiB\n- Nox40\n    - in all 512 KiB"),
+    "lines in bold": ("md", "**Nox42**\n\nThe memory holds 80 KiB.\n\n**Nox40**\n\nThe memory holds 512 KiB."),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        yield kb
+
+
+def ingested(kb: KnowledgeBase, folder: Path, text: str, ending: str = "md", *, known: bool = True) -> KnowledgeBase:
+    """A home with a document of nox40 that also speaks of nox42; `known`: there are documents of nox42, too."""
+    for chip, name, said in (("nox40", f"manual.{ending}", text), ("nox42", "errata.md", "# Nox42\n\nNone.\n")):
+        if known or chip == "nox40":
+            (folder / chip).mkdir(parents=True)
+            (folder / chip / name).write_text(said if ending != "md" else f"# Manual\n\n{said}\n")
+    report = kb.ingest([folder])
+    assert not [file for file in report.files if file.outcome != "new"]
+    return kb
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize(("ending", "text"), DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_what_a_document_says_of_a_sibling_is_marked_and_never_first(
+    home: KnowledgeBase, tmp_path: Path, ending: str, text: str, *, known: bool
+) -> None:
+    kb = ingested(
+        home, tmp_path / "docs" if (tmp_path / "docs").mkdir() is None else tmp_path, text, ending, known=known
+    )
+
+    first, *others = kb.search("size of the memory", target="nox40").hits
+    packed = kb.context("size of the memory", target="nox40").passages
+
+    assert "512" in first.passage.text
+    for passage in (first.passage, *(hit.passage for hit in others), *packed):
+        assert "80" not in passage.text or passage.about == ("nox42",)
+    assert "80" not in "".join(first.excerpt) + "".join(row.shown for row in first.rows)
+
+
+@pytest.mark.parametrize(("ending", "text"), DOCUMENTS.values(), ids=DOCUMENTS.keys())
+def test_a_number_of_a_sibling_is_no_fact_of_the_target(
+    home: KnowledgeBase, tmp_path: Path, ending: str, text: str
+) -> None:
+    kb = ingested(home, tmp_path / "docs", text, ending)
+    whole = next(line for line in kb.catalog.text(next(iter(kb.catalog.states()))).splitlines() if "80 KiB" in line)
+
+    answers = [
+        FactAnswer(quantity="memory_size", value=value, unit="KiB", quote=quote)
+        for value, quote in (("80", "80 KiB"), ("80", whole[:200]), ("512", "512 KiB"))
+    ]
+    answered = kb.answer_facts("nox40", answers)
+
+    assert [fact.value for fact in answered.stored] == ["512"]
+    assert {fact.value for fact in kb.catalog.facts(["nox40"])} <= {"512"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"## Nox42 rates\n\nFor the vector unit:\n\n{FACTS}| clock_rate | 120 | MHz | peak | 4.3 |\n",
+        f"The Nox42 has these rates:\n\n{FACTS}| clock_rate | 120 | MHz | peak | 4.3 |\n",
+        f"{FACTS}| clock_rate | 120 | MHz | Nox42 | 4.3 |\n",
+    ],
+    ids=["heading", "line above", "row"],
+)
+def test_a_row_of_a_fact_table_belongs_to_the_chip_that_it_is_about(
+    home: KnowledgeBase, tmp_path: Path, text: str
+) -> None:
+    own = f"\n## Rates of the Nox40\n\n{FACTS}| num_cores | 64 | count | | 5.1 |\n"
+    kb = ingested(home, tmp_path / "docs", text + own)
+
+    assert [(f.quantity, f.value) for f in kb.facts("nox40")] == [("num_cores", "64")]
+    assert [(f.quantity, f.value) for f in kb.facts("nox42")] == [("clock_rate", "120")]
+
+
+def test_a_row_about_a_chip_that_nobody_knows_is_refused(home: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "nox40").mkdir()
+    (tmp_path / "nox40" / "a.md").write_text(f"# A\n\n## Nox44\n\n{FACTS}| clock_rate | 120 | MHz | | 4.3 |\n")
+
+    [file] = home.ingest([tmp_path / "nox40"]).files
+
+    assert (file.facts, ["it is about nox44" in warning for warning in file.warnings]) == (0, [True])
+    with pytest.raises(FactError):
+        home.facts("nox40")
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    {
+        "The Nox42 has 8 banks": {"nox42"},
+        "Like the Nox42, it has 8 banks": set(),
+        "The Nox40 and the Nox42 have 8 banks": set(),
+        "It has fewer banks than the Nox41 and the Nox42": set(),
+        "The Nox family has 8 banks": set(),
+        "A H100 has 8 banks": {"h100"},
+        "A Cortex-M4 has 8 banks": set(),
+        "Any chip has 8 banks": set(),
+    }.items(),
+)
+def test_a_text_is_about_the_siblings_that_it_names_without_comparing(
+    tmp_path: Path, text: str, about: set[str]
+) -> None:
+    assert Siblings(Targets.load(tmp_path).with_new("nox40"), "nox40").about(text) == about
