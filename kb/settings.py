@@ -39,6 +39,8 @@ class Settings(BaseSettings):
     local_authors: str = ""
     """Hosts, commands or kinds of authors that run on your own machines, with commas: they cost nothing and may read
     private documents, as servers on loopback may."""
+    task_folders: tuple[Path, ...] = ()
+    """Folders whose tasks agents may have run and judged. A task's file is code that runs on this machine."""
     skill_licence: str = ""
     """Licence of the skills that runs write, by its name at spdx.org/licenses; a changed one keeps its own."""
 

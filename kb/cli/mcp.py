@@ -1,6 +1,7 @@
 """The commands `kb mcp` and `kb mcp install`."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -8,13 +9,22 @@ import typer
 from kb.cli.output import notify, open_kb, show
 
 if TYPE_CHECKING:
+    from kb.settings import Settings
     from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
-def mcp(context: typer.Context) -> None:
+def mcp(
+    context: typer.Context,
+    tasks: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER", help="Let agents run and judge the tasks in this folder, which is code (repeatable)."
+        ),
+    ] = None,
+) -> None:
     """Serve agents over the Model Context Protocol.
 
     `kb mcp` alone serves on standard input and output, for a host that starts it. It serves no private documents,
@@ -23,31 +33,33 @@ def mcp(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from kb.mcp.server import serve
+    from kb.settings import Settings
 
     if sys.stdin.isatty():
         notify("this command serves a program, not a person; `kb mcp install HOST` lets a host start it")
-    serve(_open)
-
-
-def _open() -> "KnowledgeBase":
-    """Without private documents, unless the user says that the host's model runs on his own machines."""
-    from kb.settings import Settings
-
     settings = Settings.load()
+    if tasks:
+        settings = settings.model_copy(update={"task_folders": tuple(tasks)})
+    serve(lambda: _open(settings), runs_tasks=bool(settings.task_folders))
+
+
+def _open(settings: "Settings") -> "KnowledgeBase":
+    """Without private documents, unless the user says that the host's model runs on his own machines."""
     return open_kb(settings, without_private=not settings.is_own("mcp"))
 
 
 @app.command()
 def install(
     host: Annotated[
-        Literal["claude-code", "codex", "cursor"], typer.Argument(metavar="HOST", help="claude-code, codex or cursor.")
+        Literal["claude-code", "codex", "cursor", "gemini", "vscode"],
+        typer.Argument(metavar="HOST", help="claude-code, codex, cursor, gemini or vscode."),
     ],
     only_print: Annotated[bool, typer.Option("--print", help="Print the entry; write nothing.")] = False,
 ) -> None:
     """Let a host start kb with the current home.
 
-    Adds an entry to .mcp.json (claude-code) or .cursor/mcp.json (cursor) in this folder, or to ~/.codex/config.toml
-    (codex).
+    Adds an entry to .mcp.json (claude-code), .cursor/mcp.json, .gemini/settings.json or .vscode/mcp.json in this
+    folder, or to ~/.codex/config.toml (codex).
 
     Example: kb mcp install claude-code --print
     """

@@ -17,7 +17,7 @@ from tomlkit.items import InlineTable
 from kb.errors import SettingsError
 from kb.storage import write_whole
 
-Host = Literal["claude-code", "codex", "cursor"]
+Host = Literal["claude-code", "codex", "cursor", "gemini", "vscode"]
 NAME = "kb"
 BY_HAND = "nothing was written; correct the file, or add the entry that `kb mcp install HOST --print` shows by hand"
 
@@ -63,15 +63,19 @@ class ConfigFile(ABC):
         return after != before
 
 
+@dataclass(frozen=True, slots=True)
 class JsonFile(ConfigFile):
+    key: str = "mcpServers"
+    """Name of the object that holds the servers."""
+
     def with_entry(self, before: str, entry: ServerEntry) -> str:
         try:
             config = json.loads(before) if before.strip() else {}
         except ValueError as error:
             raise SettingsError(f"{self.path} is not valid JSON: {error}", hint=BY_HAND) from error
-        servers = config.setdefault("mcpServers", {}) if isinstance(config, dict) else None
+        servers = config.setdefault(self.key, {}) if isinstance(config, dict) else None
         if not isinstance(servers, dict):
-            raise SettingsError(f"`mcpServers` in {self.path} is not an object", hint=BY_HAND)
+            raise SettingsError(f"`{self.key}` in {self.path} is not an object", hint=BY_HAND)
         wanted = {"type": "stdio", **asdict(entry)}
         if servers.get(NAME) == wanted:
             return before
@@ -101,11 +105,14 @@ class CodexFile(ConfigFile):
 
 def config_file(host: Host) -> ConfigFile:
     """The configuration of a host: in the current folder, or in Codex's own home."""
-    if host == "claude-code":
-        return JsonFile(Path.cwd() / ".mcp.json")
-    if host == "cursor":
-        return JsonFile(Path.cwd() / ".cursor" / "mcp.json")
-    return CodexFile(Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml")
+    here = Path.cwd()
+    known = {
+        "claude-code": JsonFile(here / ".mcp.json"),
+        "cursor": JsonFile(here / ".cursor" / "mcp.json"),
+        "gemini": JsonFile(here / ".gemini" / "settings.json"),
+        "vscode": JsonFile(here / ".vscode" / "mcp.json", key="servers"),
+    }
+    return known.get(host) or CodexFile(Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml")
 
 
 def _make_equal(table: MutableMapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -9,17 +9,33 @@ import pytest
 
 from tests.cli.conftest import Run
 
-HOSTS = {"claude-code": ".mcp.json", "cursor": ".cursor/mcp.json", "codex": "codex/config.toml"}
+HOSTS = {
+    "claude-code": ".mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": "codex/config.toml",
+    "gemini": ".gemini/settings.json",
+    "vscode": ".vscode/mcp.json",
+}
 OTHERS = {
     "claude-code": '{"mcpServers": {"other": {"command": "other", "args": ["é"]}}, "more": [1, null]}',
     "cursor": '{"mcpServers": {"other": {"url": "https://example.org"}}}\n',
+    "gemini": '{"theme": "dark", "mcpServers": {"other": {"command": "other"}}}',
+    "vscode": '{"servers": {"other": {"type": "http", "url": "https://example.org"}}, "inputs": []}',
     "codex": 'model = "some"  # why\n\n[mcp_servers.other]\ncommand = "other"\n\n# the last\n[tui]\ntheme = "x"\n',
 }
-BROKEN = {"claude-code": "{ // comment\n}", "cursor": '{"mcpServers": [', "codex": "model = \n"}
+BROKEN = {
+    "claude-code": "{ // comment\n}",
+    "cursor": '{"mcpServers": [',
+    "codex": "model = \n",
+    "gemini": "{",
+    "vscode": '{"servers": {}},',
+}
 UNLIKE = {
     "claude-code": '{"mcpServers": ["kb"]}',
     "cursor": '["kb"]',
     "codex": "mcp_servers = 3\n",
+    "gemini": '{"mcpServers": 1}',
+    "vscode": '{"servers": []}',
 }
 
 
@@ -35,7 +51,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def servers(file: Path) -> dict[str, dict[str, object]]:
     text = file.read_text(encoding="utf-8")
-    return tomllib.loads(text)["mcp_servers"] if file.suffix == ".toml" else json.loads(text)["mcpServers"]
+    found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    return next(value for name, value in found.items() if name in ("mcp_servers", "mcpServers", "servers"))
 
 
 def given(file: Path, text: str) -> Path:

@@ -1,0 +1,169 @@
+"""The tools that judge kernels and drive runs. A task's file is trusted code, so it must lie in a folder that the user
+named."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from kb.errors import TaskError
+from kb.mcp.tool import MAX_TOKENS, WRITES, TargetName, tool
+from kb.types.base import Frozen
+from kb.views import prompts, verdicts
+from kb.views.response import Response
+
+if TYPE_CHECKING:
+    from kb.types.evidence import Evidence
+    from kb.types.kernels import Task
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+TaskFile = Annotated[
+    str, Field(max_length=1000, description="Path of a file with Model, get_inputs and get_init_inputs (KernelBench).")
+]
+RunId = Annotated[str, Field(max_length=200, description="Id of a run, or the end of it.")]
+Answer = Annotated[
+    str, Field(max_length=400_000, description="The whole file in one fenced block, and a line with `note:`.")
+]
+LOG_CHARACTERS = 4000
+
+
+class JudgedKernel(Frozen):
+    """A verdict, without what only people and reports need."""
+
+    summary: str
+    """The outcome and its reason."""
+    passed: bool
+    won: bool
+    """Whether it was shown to be faster than the best baseline."""
+    advice: tuple[str, ...]
+    """What limits one that passed, with the numbers that show it, and what to do."""
+    log: str
+    """The end of what it printed: data, not to be trusted."""
+
+
+class KernelVerdict(Response):
+    verdict: JudgedKernel
+
+
+class Submitted(Response):
+    verdict: JudgedKernel
+    published: tuple[str, ...]
+    """The skills that the answer became."""
+    ended: str
+    """Why the run is over; empty if it is not."""
+    prompt: prompts.PromptView | None
+    """The next prompt; None if the run is over."""
+
+
+class RooflineAnswer(Response):
+    time_us: float
+    """The shortest time that the task can take, in microseconds."""
+    bounds: tuple[verdicts.Bound, ...]
+    """The longest first; each names the fact that states its rate."""
+
+
+class RunAnswer(Response):
+    run: str
+    target: str
+    language: str
+    attempts: tuple[str, ...]
+    """A line for each, in order."""
+    best: int | None
+    """Number of the fastest that won, otherwise of the fastest that passed."""
+    ended: str
+    """Why it is over; empty if it is not."""
+    published: tuple[str, ...]
+
+
+@tool("Start a run", WRITES, tokens=MAX_TOKENS)
+def kb_start_run(
+    kb: "KnowledgeBase",
+    task_file: TaskFile,
+    target: TargetName,
+    language: Annotated[
+        str | None, Field(max_length=40, description="Such as triton or cpp (default: the usual one of the chip).")
+    ] = None,
+    evaluations: Annotated[int, Field(ge=1, le=100, description="Most kernels to judge.")] = 8,
+) -> prompts.PromptView:
+    """Start a run for a task and get its first prompt. Answer it with kb_submit, until the run is over."""
+    plan = kb.plan(_task(kb, task_file), target, synthesizer="external", language=language, evaluations=evaluations)
+    run, prompt = kb.prompt(plan)
+    return prompts.prompt_view(prompt, run=run.id)
+
+
+@tool("Submit a kernel to a run", WRITES, tokens=MAX_TOKENS)
+def kb_submit(kb: "KnowledgeBase", run: RunId, answer: Answer) -> Submitted:
+    """Judge the answer to a run's last prompt, and get the verdict and the next prompt.
+
+    It takes from seconds to minutes. A kernel that wins becomes a skill.
+    """
+    found = kb.runs.get(run)
+    done = kb.submit(found, answer)
+    prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id)
+    return Submitted(
+        verdict=_judged(done.evidence), published=tuple(done.published), ended=done.ended, prompt=prompt or None
+    )
+
+
+@tool("Judge a kernel", tokens=MAX_TOKENS)
+def kb_verify(
+    kb: "KnowledgeBase",
+    task_file: TaskFile,
+    source: Annotated[str, Field(max_length=400_000, description="The whole source of the kernel.")],
+    language: Annotated[str, Field(max_length=40, description="Such as triton, cuda, cpp or torch.")],
+    target: TargetName,
+) -> KernelVerdict:
+    """Judge one kernel without a run: nothing is kept. To search, use kb_start_run and kb_submit."""
+    from kb.types.kernels import Candidate
+
+    candidate = Candidate(language=language, source=source)
+    return KernelVerdict(verdict=_judged(kb.verify(_task(kb, task_file), candidate, target)))
+
+
+@tool("Bound the time of a task")
+def kb_roofline(kb: "KnowledgeBase", task_file: TaskFile, target: TargetName) -> RooflineAnswer:
+    """The shortest time that a task can take on a chip, by its bytes and operations and the chip's cited rates."""
+    found = verdicts.roofline(kb, _task(kb, task_file), target)
+    return RooflineAnswer(time_us=found.time_us, bounds=found.bounds)
+
+
+@tool("Show a run")
+def kb_run(kb: "KnowledgeBase", run: RunId) -> RunAnswer:
+    """The candidates of a run with their outcomes, the best one, and the skills that it wrote."""
+    from kb.views.runs import run_view
+
+    seen = run_view(kb.runs.get(run))
+    return RunAnswer(
+        run=seen.id,
+        target=seen.target,
+        language=seen.language,
+        attempts=tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts),
+        best=seen.best,
+        ended=seen.ended,
+        published=seen.published,
+    )
+
+
+def _task(kb: "KnowledgeBase", file: str) -> "Task":
+    """Raises TaskError if the file lies in no folder that the user named, or is no task."""
+    from eval.oracle.task import load_task
+
+    path = Path(file).expanduser().resolve()
+    folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
+    if not any(path.is_relative_to(folder) for folder in folders):
+        named = ", ".join(map(str, folders)) or "none"
+        raise TaskError(
+            f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
+            hint="let the user name its folder: kb mcp --tasks FOLDER",
+        )
+    return load_task(path)
+
+
+def _judged(evidence: "Evidence") -> JudgedKernel:
+    seen = verdicts.verdict(evidence)
+    details = (evidence.detail, *(case.detail for case in evidence.cases))
+    told = dict.fromkeys(text for text in (seen.summary, *details) if text and text not in seen.summary[:-1])
+    return JudgedKernel(
+        summary="\n".join(told), passed=seen.passed, won=seen.won, advice=seen.advice,
+        log=evidence.log[-LOG_CHARACTERS:],
+    )  # fmt: skip

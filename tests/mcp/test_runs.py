@@ -1,0 +1,125 @@
+"""An agent drives a run from the first prompt to a verdict, with tasks from folders that the user named alone."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from kb.mcp.server import Home, server
+from kb.settings import Settings
+from kb.usecases.knowledge_base import KnowledgeBase
+from tests.conftest import HashEmbedder
+from tests.eval.judging import needs_compiler, needs_linux
+from tests.mcp.conftest import Ask, Reply
+
+TASK = '''
+import torch
+
+N = 64
+
+
+class Model(torch.nn.Module):
+    """Twice the input."""
+
+    def forward(self, x):
+        return 2 * x
+
+
+def get_inputs():
+    return [torch.randn(N)]
+
+
+def get_init_inputs():
+    return []
+'''
+KERNEL = """\
+#include "kb_tensor.h"
+void model_new(const Tensor *in, const Tensor *, const double *, Tensor *out) {
+    for (int64_t i = 0; i < in[0].count; i++)
+        ((float *)out[0].data)[i] = %s * ((const float *)in[0].data)[i];
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    (tasks / "twice.py").write_text(TASK, encoding="utf-8")
+    return tasks
+
+
+@pytest.fixture
+def ask(folder: Path, tmp_path: Path) -> Iterator[Ask]:
+    settings = Settings.load(tmp_path / "home").model_copy(update={"task_folders": (folder,)})
+    home = Home(lambda: KnowledgeBase(settings, embedder=HashEmbedder()))
+    served = server(home, runs_tasks=True)
+
+    def call(tool: str, /, **arguments: object) -> Reply:
+        async def connected() -> Reply:
+            async with Client(served) as client:
+                return Reply.of(await client.call_tool(tool, arguments))
+
+        return anyio.run(connected)
+
+    yield call
+    home.close()
+
+
+def answer(factor: str) -> str:
+    return f"note: times {factor}\n\n```cpp\n{KERNEL % factor}```\n"
+
+
+@needs_linux
+@needs_compiler
+def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes(ask: Ask, folder: Path) -> None:
+    first = ask("kb_start_run", task_file=str(folder / "twice.py"), target="cpu-x86", evaluations=2).answer
+    assert first["stage"] == "draft"
+
+    refused = ask("kb_submit", run=first["run"], answer=answer("3")).answer
+    assert not refused["verdict"]["passed"]
+    assert refused["prompt"]["stage"] == "fix"
+
+    done = ask("kb_submit", run=first["run"], answer=answer("2")).answer
+    assert done["verdict"]["passed"]
+    assert (done["prompt"], done["ended"]) == (None, "all evaluations are spent")
+
+    shown = ask("kb_run", run=first["run"]).answer
+    assert (shown["best"], len(shown["attempts"])) == (2, 2)
+    assert "times 3" in shown["attempts"][0]
+
+
+@needs_linux
+@needs_compiler
+def test_a_kernel_is_judged_without_a_run(ask: Ask, folder: Path) -> None:
+    task = str(folder / "twice.py")
+
+    judged = ask("kb_verify", task_file=task, source=KERNEL % "5", language="cpp", target="cpu-x86").answer
+
+    assert "incorrect" in judged["verdict"]["summary"]
+
+
+@pytest.mark.parametrize("name", ["../elsewhere.py", "/etc/passwd", "tasks/../../elsewhere.py", "link.py"])
+def test_a_task_outside_of_the_folders_is_refused_and_does_not_run(name: str, ask: Ask, folder: Path) -> None:
+    elsewhere = folder.parent / "elsewhere.py"
+    elsewhere.write_text(f"open({str(folder.parent / 'ran')!r}, 'w')\n{TASK}", encoding="utf-8")
+    (folder / "link.py").symlink_to(elsewhere)
+
+    reply = ask("kb_start_run", task_file=str(folder / name), target="cpu-x86")
+
+    assert reply.refused
+    assert "lies in no folder whose tasks kb may run for an agent" in reply.text
+    assert not (folder.parent / "ran").exists()
+
+
+def test_without_such_a_folder_no_tool_runs_a_task(tmp_path: Path) -> None:
+    home = Home(partial(KnowledgeBase, Settings.load(tmp_path), embedder=HashEmbedder()))
+
+    async def names() -> set[str]:
+        async with Client(server(home)) as client:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert not anyio.run(names) & {"kb_start_run", "kb_submit", "kb_verify", "kb_roofline", "kb_run"}
