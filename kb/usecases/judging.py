@@ -1,25 +1,18 @@
 """The judge for a target on this machine, and the languages in which its kernels are written."""
 
-import os
 import platform
-import sys
 
-from eval.batch.pack import code_digest
 from eval.judge.driver import LocalJudge
-from eval.judge.staying import Stay, socket_path
 from eval.languages.registry import described_language
 from eval.languages.toolchain import ToolchainLanguage
-from eval.machine import usable_cores
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
-from kb.types.kernels import Interface, Language, Task, digest_of
+from kb.types.kernels import Interface, Language, Task
 from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
+from kb.usecases.staying import stay_of
 from synth.briefing.topics import language_named
-
-PER_COMMAND = {"_", "SHLVL", "PWD", "OLDPWD"}
-"""Environment variables that differ between commands of the same shell."""
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:
@@ -33,7 +26,6 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
     """A judge for one task, target and language on this machine, with the target's facts as limits."""
     name = home.targets.get(target).name
     judged = home.toolchains.judges(name).get(language)
-    stay = socket_path(home.settings.home) if home.settings.judge_stays_s else None
     return LocalJudge(
         task,
         target=name,
@@ -41,14 +33,8 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
-        stay=Stay(stay, home.settings.judge_stays_s, _made_of()) if stay else None,
+        stay=stay_of(home),
     )
-
-
-def _made_of() -> str:
-    """The version of the judge's code, and what it inherits of this process."""
-    variables = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
-    return digest_of(repr((code_digest(), sys.executable, variables, usable_cores())))
 
 
 def written_in(home: Home, target: str, name: str | None) -> Language:
