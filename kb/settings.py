@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     """Default size of a packed context, in tokens."""
     prompt_tokens: int = Field(default=6000, gt=0)
     """Most tokens of a prompt for a kernel, beside the task's source and the kernels that it shows."""
+    judge_stays_s: int = Field(default=600, ge=0)
+    """For how long a judge waits for the next command with the same task and target; 0: it ends with the command."""
     author: str = ""
     """Who writes kernels and proposes facts, as for `kb optimize --author`; empty: chosen from the environment."""
     local_authors: str = ""

@@ -26,6 +26,7 @@ from kb.usecases.knowledge_base import KnowledgeBase
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep, not spin, while they wait for a core
 os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile takes a judge ten seconds to load
+os.environ["KB_JUDGE_STAYS_S"] = "0"
 hypothesis.settings.register_profile("kb", deadline=None)  # how long an example takes depends on what else runs
 hypothesis.settings.load_profile("kb")
 

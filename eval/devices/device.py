@@ -207,9 +207,8 @@ class TimingDevice(Device):
     def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
         from eval.clock.quick_timing import quick_time_us
 
-        trial = self.trial(
-            candidate, language, call_s=min(QUICK_S, self.setup.call_s), guards=self.setup.guards - {Guard.OVERWRITING}
-        )
+        guards = self.setup.guards - {Guard.OVERWRITING, Guard.REST}
+        trial = self.trial(candidate, language, call_s=min(QUICK_S, self.setup.call_s), guards=guards)
         return quick_time_us(trial, self.baselines)
 
     def close(self) -> None:

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Self
 
 from eval.devices.registry import device_for
+from eval.judge.staying import EXIT_S, Stay, connected
 from eval.languages.toolchain import ToolchainLanguage
 from eval.supervisor.launch import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
@@ -24,7 +26,11 @@ CALL_S = 60.0
 """Time limit for one build or call of a candidate."""
 ANSWER_S = 1800.0
 """Time limit for one complete verdict at one workload, including baselines."""
-EXIT_S = 5.0
+KNOWS_S = 2.0
+"""A judge that stays and knows its assignment says so within this time."""
+LOG = ".log"
+_STAYING: list[subprocess.Popen[bytes]] = []
+"""Judges that this process has started and does not end: Python warns of the end of a Popen before its process."""
 STDERR = 2
 """The judge's output goes to stderr, for people."""
 
@@ -41,6 +47,8 @@ class Assignment(Frozen):
     counterexamples: Path
     describe: bool = False
     """Whether only the interface is asked for, with the errors allowed: then nothing is judged."""
+    made_of: str = ""
+    """See eval.judge.staying.Stay."""
 
 
 class Question(Frozen):
@@ -61,6 +69,7 @@ class LocalJudge:
         describe: Whether only `interface` is asked for, with the errors allowed: then it judges nothing.
         cache: Folder for compiled baselines and the seeds of cases that refused candidates.
         environment: Variables for the judge's process beside those of this one.
+        stay: Where a judge may stay from the last command, and stays for the next; None: it ends with this one.
 
     Raises:
         TaskError: the reference fails.
@@ -69,7 +78,10 @@ class LocalJudge:
 
     interface: Interface
     _channel: Channel
-    _process: subprocess.Popen[bytes]
+    _workloads: int
+    _stay: Stay | None
+    _process: subprocess.Popen[bytes] | None = None
+    """None if it stayed from another command."""
 
     def __init__(
         self,
@@ -83,31 +95,50 @@ class LocalJudge:
         toolchain: ToolchainLanguage | None = None,
         environment: Mapping[str, str] | None = None,
         describe: bool = False,
+        stay: Stay | None = None,
     ) -> None:
         if toolchain is None:
             device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
-        self._workloads = max(1, len(task.workloads))
-        questions, replies = os.pipe(), os.pipe()
-        self._channel = Channel(replies[0], questions[1])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "eval.judge.process", str(questions[0]), str(replies[1])],
-            stdin=subprocess.DEVNULL, stdout=STDERR, pass_fds=(questions[0], replies[1]),
-            env={**os.environ, **(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
-        )  # fmt: skip
-        os.close(questions[0])
-        os.close(replies[1])
+        self._workloads, self._stay = max(1, len(task.workloads)), stay
+        variables = {**(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
             counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
-            describe=describe,
+            describe=describe, made_of=stay.made_of if stay else "",
         )  # fmt: skip
+        if stay and (channel := connected(stay.path)):
+            self._channel = channel
+            with suppress(JudgeError):  # it has another assignment, is busy, or has died
+                self.interface = self._assigned(assignment, KNOWS_S)
+                return
+            channel.close()
+        self._start(variables)
         try:
-            self.interface = Interface.model_validate(self._ask(assignment)["interface"])
+            self.interface = self._assigned(assignment)
         except BaseException:
             self.close()
             raise
+
+    def _start(self, variables: Mapping[str, str]) -> None:
+        questions, replies = os.pipe(), os.pipe()
+        self._channel = Channel(replies[0], questions[1])
+        handles, stay = (questions[0], replies[1]), self._stay
+        stays = [str(stay.path), str(stay.waits_s)] if stay else []
+        with stay.path.with_suffix(LOG).open("wb") if stay else nullcontext(STDERR) as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "eval.judge.process", *map(str, handles), *stays],
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=handles, start_new_session=bool(stay),
+                env={**os.environ, **variables},
+            )  # fmt: skip
+        if stay:
+            _STAYING.append(self._process)
+        os.close(questions[0])
+        os.close(replies[1])
+
+    def _assigned(self, assignment: Assignment, within_s: float | None = None) -> Interface:
+        return Interface.model_validate(self._ask(assignment, within_s)["interface"])
 
     def verify(self, candidate: Candidate) -> Evidence:
         """The judge's evidence on one candidate.
@@ -128,28 +159,29 @@ class LocalJudge:
         self.close()
 
     def close(self) -> None:
-        """End the judge and its worker, by force if necessary."""
-        self._process.terminate()
-        try:
-            self._process.wait(EXIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        """End the judge and its worker, by force if necessary. One that stays ends by itself if it has not answered."""
+        if self._process and not self._stay:
+            self._process.terminate()
+            try:
+                self._process.wait(EXIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._channel.close()
 
-    def _ask(self, question: Frozen) -> Message:
-        limit_s = ANSWER_S * self._workloads
+    def _ask(self, question: Frozen, within_s: float | None = None) -> Message:
+        limit_s = within_s or ANSWER_S * self._workloads
         try:
             self._channel.send(question.model_dump(mode="json"), within_s=limit_s)
             reply = self._channel.receive(within_s=limit_s)
         except TimeoutError:
             self.close()  # otherwise a late answer would be taken for the answer to the next question
             raise JudgeError(f"no verdict within {limit_s:g} s", hint="is the reference very slow here?") from None
-        except (EOFError, BrokenPipeError, NotAMessage) as error:
-            raise JudgeError(
-                f"the judge died (exit status {self._process.poll()})",
-                hint="its last words are above; is memory short?",
-            ) from error
+        except (EOFError, ConnectionError, NotAMessage) as error:
+            status = self._process.poll() if self._process else "unknown"
+            place = f"in {self._stay.path.with_suffix(LOG)}" if self._stay else "above"
+            hint = f"its last words are {place}; is memory short?"
+            raise JudgeError(f"the judge died (exit status {status})", hint=hint) from error
         if "error" in reply:
             raise getattr(errors, reply["error"])(reply["message"], hint=reply["hint"])
         return reply

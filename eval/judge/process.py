@@ -1,16 +1,19 @@
 """Run the judge's process, which eval.judge.driver starts: `python -P -m eval.judge.process READ_FD WRITE_FD`.
 
-One process serves one task and target, so that references, expected outputs and baselines are computed once.
+One process serves one task and target, so that references, expected outputs and baselines are computed once. With
+`SOCKET SECONDS` behind, it stays so long for the next command.
 """
 
 import ctypes
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.devices.registry import device_for
 from eval.judge.driver import Assignment, Question
+from eval.judge.staying import next_clients, while_wanted
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
@@ -20,12 +23,63 @@ if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge
 
 
+class Service:
+    """Answers drivers, one after the other, who all have the same assignment.
+
+    Args:
+        stays: Whether it outlives its driver.
+    """
+
+    def __init__(self, at_end: ExitStack, *, stays: bool) -> None:
+        self._at_end, self._stays = at_end, stays
+        self._assignment: Assignment | None = None
+        self.judge: TaskJudge | None = None
+
+    def answer(self, channel: Channel) -> None:
+        """Answer one driver until it closes the channel."""
+        is_assigned = False
+        while True:
+            try:
+                question = channel.receive()
+            except (EOFError, ConnectionError):
+                return
+            with while_wanted(channel) if self._stays else nullcontext():
+                try:
+                    if is_assigned and self.judge:
+                        reply = _reply(self.judge, question)
+                    else:
+                        reply, is_assigned = self._assign(question), True
+                except KbError as error:
+                    reply = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+            with suppress(BrokenPipeError):  # it left when it had waited long enough
+                channel.send(reply)
+
+    def _assign(self, question: Message) -> Message:
+        assignment = Assignment.model_validate(question)
+        if assignment.describe:
+            return {"interface": _described(assignment.task).model_dump(mode="json")}
+        if self.judge is None:
+            self.judge = _judge_of(assignment)
+            self._at_end.callback(self.judge.close)
+            self._assignment = assignment
+            self._interface = _with_errors(self.judge.interface, assignment.task)
+        elif assignment != self._assignment:
+            sys.exit()
+        return {"interface": self._interface.model_dump(mode="json")}
+
+
+def _reply(judge: "TaskJudge", question: Message) -> Message:
+    asked = Question.model_validate(question)
+    answer = (judge.estimate if asked.estimate else judge.verify)(asked.candidate)
+    return {"answer": answer.model_dump(mode="json")}
+
+
 def _judge_of(assignment: Assignment) -> "TaskJudge":
     if not assignment.toolchain:
         device_for(assignment.isa, assignment.target).prepare()
     from eval.judge.task_judge import TaskJudge  # loads torch, as what `prepare` has started does beside it
 
-    return TaskJudge(**{name: value for name, value in assignment if name != "describe"})
+    return TaskJudge(**{name: value for name, value in assignment if name not in ("describe", "made_of")})
 
 
 def _described(task: Task) -> Interface:
@@ -41,40 +95,20 @@ def _with_errors(interface: Interface, task: Task) -> Interface:
 
 
 def main() -> None:
-    """Answer the driver until it closes the channel."""
-    if sys.platform == "linux":
+    """Answer the driver until it closes the channel, and then those who come to the socket."""
+    read_fd, write_fd, *stay = sys.argv[1:]
+    if sys.platform == "linux" and not stay:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver too, which ends this process
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    channel = Channel(int(read_fd), int(write_fd))
     with ExitStack() as at_end:
-        _answer_questions(channel, at_end)
-
-
-def _answer_questions(channel: Channel, at_end: ExitStack) -> None:
-    judge: TaskJudge | None = None
-    while True:
-        try:
-            question = channel.receive()
-        except EOFError:
-            return
-        try:
-            if judge is None:
-                assignment = Assignment.model_validate(question)
-                if assignment.describe:
-                    interface = _described(assignment.task)
-                else:
-                    judge = _judge_of(assignment)
-                    at_end.callback(judge.close)
-                    interface = _with_errors(judge.interface, assignment.task)
-                reply: Message = {"interface": interface.model_dump(mode="json")}
-            else:
-                asked = Question.model_validate(question)
-                answer = (judge.estimate if asked.estimate else judge.verify)(asked.candidate)
-                reply = {"answer": answer.model_dump(mode="json")}
-        except KbError as error:
-            reply = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-        channel.send(reply)
+        service = Service(at_end, stays=bool(stay))
+        service.answer(channel)
+        channel.close()
+        if stay and service.judge:
+            for client in next_clients(Path(stay[0]), float(stay[1])):
+                service.answer(client)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class Took(Recorded):
     judge_s: float
 
     def __str__(self) -> str:
-        baselines = f", its baselines in {self.baselines_s:.1f} s" if self.baselines_s else ""
+        baselines = f", its baselines in {self.baselines_s:.1f} s" if self.baselines_s >= 0.05 else ""
         return f"compiled in {self.compile_s:.1f} s{baselines}, judged in {self.judge_s:.1f} s"
 
 

@@ -16,6 +16,7 @@ from kb.types.kernels import Interface, Language, Task, digest_of
 from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
+from kb.usecases.staying import stay_of
 from synth.briefing.topics import language_named
 
 
@@ -48,6 +49,7 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
+        stay=stay_of(home),
     )
 
 

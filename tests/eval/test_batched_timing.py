@@ -8,6 +8,7 @@ import pytest
 
 from eval.clock import batched_timing, sessions
 from eval.clock.baselines import Baselines
+from eval.clock.quick_timing import quick_time_us
 from eval.clock.sessions import ATTEMPTS, time_candidate
 from eval.clock.timing import clocks_disagree
 from eval.languages.registry import TORCH
@@ -106,6 +107,12 @@ def test_what_is_hidden_in_a_question_is_shared_by_many_calls(
     timing, _ = time_candidate(replace(trial_of(source), guards=guards), baselines, ())
 
     assert low < timing.speedup < high
+
+
+def test_a_quick_timing_replays_short_calls_as_sessions_do(
+    trial_of: Callable[[str], Trial], baselines: Baselines
+) -> None:
+    assert 200 <= quick_time_us(trial_of(TAKES.format(us=200)), baselines) < 400
 
 
 def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], baselines: Baselines) -> None:

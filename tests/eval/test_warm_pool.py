@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from eval.clock.baseline_sources import EAGER
+from eval.clock.baselines import Baselines
+from eval.clock.quick_timing import quick_time_us
 from eval.selftest.known import CORRECT
 from eval.supervisor.device_memory import DeviceMemory
 from eval.supervisor.folder import MOST_FILES, Artifacts, collect
@@ -21,7 +24,7 @@ from eval.supervisor.warm_pool import WarmPool
 from eval.worker.fault import Fault
 from kb.types.kernels import Candidate
 from tests.eval.fake_gpu import FakeDriver
-from tests.eval.judging import given_case, is_alive, needs_compiler, needs_linux
+from tests.eval.judging import given_case, is_alive, needs_compiler, needs_linux, reference, task
 from tests.eval.judging import trial_of as trial_of_file
 from tests.eval.test_device_memory import HONEST, ON_FAKE
 
@@ -61,6 +64,18 @@ def test_a_candidate_passes_in_a_warm_worker(warm_pool: WarmPool) -> None:
     tried.check([given_case("scale")], [])
 
     assert warm_pool._workers == []
+
+
+def test_a_quick_timing_takes_a_warm_worker_and_leaves_one_for_the_next(warm_pool: WarmPool) -> None:
+    memory = DeviceMemory(FakeDriver())  # type: ignore[arg-type]
+    long = HONEST.replace("        return", "        time.sleep(0.002)\n        return", 1)
+    tried = replace(trial_of(warm_pool, f"import time\n{long}"), memory=memory)
+    eager = Baselines(task("scale"), reference("scale"), {EAGER: ""}, lambda _: tried)
+
+    assert quick_time_us(tried, eager) > 0
+
+    assert len(warm_pool._workers) == 1
+    eager.close()
 
 
 def test_settings_must_be_the_same(warm_pool: WarmPool) -> None:
