@@ -14,6 +14,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.readers.pdf.furniture import move_furniture
 from ingest.readers.pdf.lines import (
     GlyphRun,
     Line,
@@ -23,14 +24,13 @@ from ingest.readers.pdf.lines import (
     body_font,
     code_of,
     flows,
-    joined,
     lines_of,
-    move_furniture,
     pieces_of,
     spacing_of,
 )
 from ingest.readers.pdf.page import Bookmark, Box, Page, clean, load, outline_of
 from ingest.readers.pdf.tables import Grid, grids_of
+from ingest.readers.pdf.words import joined, vocabulary_of
 from ingest.source import Source
 from kb.errors import DocumentError
 
@@ -43,6 +43,7 @@ _FAR = 1e6
 _CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
 
 _CAPTION = re.compile(r"(table|figure|fig\.|listing)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
+_NO_TITLE = re.compile(r"\W*(untitled|unnamed|no title|none|null)\W*(document)?[\W\d]*(\.\w{2,4})?", re.IGNORECASE)
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
 _NUMBERING = re.compile(r"((?:chapter|appendix|part)\s+)?([\divxlc]+|[A-Z])([.\d]*)[.:]?\s+", re.IGNORECASE)
@@ -64,7 +65,8 @@ def read(source: Source) -> ParsedDocument:
         raise DocumentError(f"{source.path} is not a readable PDF: {error}", hint="save it as PDF again") from error
     builder = DocumentBuilder()
     with opened as document:
-        if title := clean(partial(document.get_metadata_value, "Title")):
+        title = clean(partial(document.get_metadata_value, "Title"))
+        if title and not _NO_TITLE.fullmatch(title):
             builder.metadata["title"] = title
         bookmarks = outline_of(document)
         sheets = list(_sheets(document, builder))
@@ -123,7 +125,10 @@ class _Writer:
         self._out = builder
         self._sheets = sheets
         lines = [part for sheet in sheets for part in sheet.parts if isinstance(part, Line)]
-        self._words = {word.casefold() for line in lines for word in re.findall(r"[^\W\d_]+", line.text)}
+        grids = (part for sheet in sheets for part in sheet.parts if isinstance(part, Grid))
+        self._words = vocabulary_of(
+            (line.text for line in lines), (text for grid in grids for cell in grid.cells for text in cell.lines)
+        )
         self._body, self._body_is_bold = body_font(lines)
         self._spacing = spacing_of(sheets)
         self._headings, self._unmatched = _match(bookmarks, sheets)
