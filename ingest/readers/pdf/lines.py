@@ -58,10 +58,26 @@ class Line:
     """Font of most of the line; bold or mono only if all of it is."""
     pitch: float
     """Width of a letter."""
+    title: str
+    """The text without links."""
+    aside: str = ""
+    """The link at the end of a line that has other text too."""
+
+    def without_links(self) -> str:
+        """Make the line a heading that has links beside it; return their text."""
+        self.text, aside, self.aside = self.title, self.aside, ""
+        return aside
 
     @property
     def style(self) -> Style:
         return self.font.name, self.font.size, self.font.bold
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, whose text cannot be read."""
+
+    box: Box
 
 
 @dataclass(slots=True)
@@ -116,8 +132,8 @@ def _tolerance(first: GlyphRun, piece: GlyphRun) -> float:
     return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
 
 
-def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
-    """Return one line for each row of pieces."""
+def lines_of(pieces: Iterable[GlyphRun], links: Sequence[Box] = ()) -> list[Line]:
+    """Return one line for each row of pieces; `links` are areas that lead elsewhere."""
     rows = rows_of(pieces)
     loose = [_looseness(row) for row in rows]
     # A font that is mostly letterspaced always is: short lines do not show it.
@@ -128,21 +144,34 @@ def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
             spaces[row[0].glyphs[0].font.name].append(space)
     usual = {name: median(found) for name, found in spaces.items() if len(found) >= fonts[name] / 2}
     return [
-        _line(row, space or usual.get(row[0].glyphs[0].font.name, 0.0)) for row, space in zip(rows, loose, strict=True)
+        _line(row, space or usual.get(row[0].glyphs[0].font.name, 0.0), links)
+        for row, space in zip(rows, loose, strict=True)
     ]
 
 
-def _line(row: list[GlyphRun], loose: float) -> Line:
+def _line(row: list[GlyphRun], loose: float, links: Sequence[Box]) -> Line:
     glyphs = [g for piece in row for g in piece.glyphs]
-    fonts = Counter(g.font for g in glyphs)
     size, y = max((p.size, p.y) for p in row)
+    box = Box(row[0].box.x0, min(p.box.y0 for p in row), max(p.box.x1 for p in row), max(p.box.y1 for p in row))
+    free, linked = _split_at_link(glyphs, [link for link in links if link.y0 < y < link.y1 + DESCENT * size])
+    fonts = Counter(g.font for g in free)
     # Listings in a proportional font are letterspaced to fill their columns.
-    mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * len(glyphs)
+    mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * fonts.total()
     font = max(fonts, key=lambda f: fonts[f])._replace(bold=all(f.bold for f in fonts), mono=mono)
     pitch = max(median(g.x1 - g.x0 for g in glyphs) + loose, 0.2 * size, 0.1)
     text = _mono_text(glyphs, pitch) if mono and not loose else _text(glyphs, y, size, loose)
-    box = Box(row[0].box.x0, min(p.box.y0 for p in row), max(p.box.x1 for p in row), max(p.box.y1 for p in row))
-    return Line(text, box, y, font, pitch)
+    if not linked:
+        return Line(text, box, y, font, pitch, title=text)
+    return Line(text, box, y, font, pitch, _text(free, y, size, loose), _text(linked, y, size, loose))
+
+
+def _split_at_link(glyphs: list[Glyph], links: Sequence[Box]) -> tuple[list[Glyph], list[Glyph]]:
+    """Return the glyphs of a line before the link at its end, and the others; the area of a link may be too short."""
+    is_linked = [any(link.x0 <= (g.x0 + g.x1) / 2 <= link.x1 for link in links) for g in glyphs] if links else []
+    start = is_linked.index(True) if True in is_linked else 0
+    if start and sum(is_linked) >= (len(glyphs) - start) / 2:
+        return glyphs[:start], glyphs[start:]
+    return glyphs, []
 
 
 def _looseness(row: list[GlyphRun]) -> float:
@@ -230,10 +259,10 @@ def _is_column(pieces: Sequence[Placed]) -> bool:
 
 
 def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
-    """Return the size of most of the text, and whether it is bold."""
+    """Return the size of most of the text, and whether it is bold; many headings may stand between a little text."""
     counts = Counter[tuple[float, bool]]()
     for line in lines:
-        counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text)
+        counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text) * (2 - line.font.bold)
     return max(counts, key=lambda c: counts[c], default=(0.0, False))
 
 

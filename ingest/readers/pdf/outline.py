@@ -15,13 +15,17 @@ _NUMBERING = re.compile(r"((?:chapter|appendix|part)\s+)?([\divxlc]+|[A-Z])([.\d
 _CHAPTER = re.compile(r"(chapter|appendix|part)\s+\w{1,5}", re.IGNORECASE)
 
 
+Heading = tuple[int, str, list[Line]]
+"""Level, title in the outline, lines on the page."""
+
+
 def match(
     bookmarks: Sequence[Bookmark], sheets: Sequence[Sheet]
-) -> tuple[dict[int, tuple[int, list[Line]]], dict[int, list[Bookmark]]]:
-    """Return the outline's headings (level, lines) by the id of their first line, and the bookmarks without a line."""
+) -> tuple[dict[int, Heading], dict[int, list[Bookmark]]]:
+    """Return the outline's headings by the id of their first line, and the bookmarks without a line."""
     by_page = {sheet.number: sheet for sheet in sheets}
     titles: dict[int, dict[str, list[list[Line]]]] = {}
-    found: dict[int, tuple[int, list[Line]]] = {}
+    found: dict[int, Heading] = {}
     missing: dict[int, list[Bookmark]] = defaultdict(list)
     for bookmark in bookmarks:
         runs: list[list[Line]] = []
@@ -35,7 +39,7 @@ def match(
                 runs = [run for first, run in candidates.items() if first not in found]
         if runs:
             run = min(runs, key=lambda r: (-len(r), abs(r[0].box.y0 - max(bookmark.y, -_FAR))))
-            found[id(run[0])] = bookmark.level, run
+            found[id(run[0])] = bookmark.level, bookmark.title, run
         elif bookmark.page in by_page and by_page[bookmark.page].parts:
             missing[bookmark.page].append(bookmark)
     for waiting in missing.values():
@@ -52,13 +56,18 @@ def _titles(sheet: Sheet) -> dict[str, list[list[Line]]]:
             run = lines[i : i + count]
             is_chapter = _CHAPTER.fullmatch(lines[i].text)
             if len(run) == count and all(is_chapter or line.style[1:] == run[0].style[1:] for line in run):
-                for key in title_keys(" ".join(line.text for line in run)):
+                texts = (" ".join(line.text for line in run), " ".join(line.title for line in run))
+                for key in set[str]().union(*map(title_keys, texts)):
                     titles[key].append(run)
     return titles
 
 
 def title_keys(title: str) -> set[str]:
     """Return a title with and without its number, reduced to letters and digits."""
-    title = unicodedata.normalize("NFKC", title).casefold()
-    keys = {re.sub(r"[\W_]+", "", part) for part in (title, _NUMBERING.sub("", title, count=1))}
-    return keys - {""}
+    title = unicodedata.normalize("NFKC", title)
+    return {letters_of(title), letters_of(_NUMBERING.sub("", title, count=1))} - {""}
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())

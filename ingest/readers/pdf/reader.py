@@ -6,7 +6,6 @@ The page, counted from 1, takes the place of the line in the file.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pypdfium2 as pdfium
@@ -14,6 +13,7 @@ import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers.pdf.captions import CAPTION, is_continued, is_title
+from ingest.readers.pdf.figures import figures_of
 from ingest.readers.pdf.furniture import move_furniture
 from ingest.readers.pdf.lines import (
     GlyphRun,
@@ -28,8 +28,8 @@ from ingest.readers.pdf.lines import (
     pieces_of,
     spacing_of,
 )
-from ingest.readers.pdf.outline import HEADING_LINES, match
-from ingest.readers.pdf.page import Bookmark, Box, Page, clean, load, outline_of
+from ingest.readers.pdf.outline import HEADING_LINES, match, title_keys
+from ingest.readers.pdf.page import Bookmark, Page, clean, load, outline_of
 from ingest.readers.pdf.tables import Grid, grids_of
 from ingest.readers.pdf.words import joined, vocabulary_of
 from ingest.source import Source
@@ -37,7 +37,7 @@ from kb.errors import DocumentError
 
 _UNKNOWN_SHARE = 0.3
 """A page is unreadable if more than this share of its glyphs stands for no character."""
-_LARGE_IMAGE, _WHOLE_PAGE = 0.1, 0.5
+_WHOLE_PAGE = 0.5
 _HEADING_SIZE, _HEADING_CHARACTERS = 1.12, 120
 _CAPTION_GAP, _CAPTION_LINES = 30.0, 3
 _FAR = 1e6
@@ -47,11 +47,6 @@ _NO_TITLE = re.compile(r"\W*(untitled|unnamed|no title|none|null)\W*(document)?[
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
 _ENDED = (".", ":", ";", "!", "?")
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    box: Box
 
 
 def read(source: Source) -> ParsedDocument:
@@ -68,7 +63,7 @@ def read(source: Source) -> ParsedDocument:
             builder.metadata["title"] = title
         bookmarks = outline_of(document)
         sheets = list(_sheets(document, builder))
-    for number, text in move_furniture(sheets):
+    for number, text in move_furniture(sheets, bookmarks):
         builder.furniture(text, number)
     _Writer(builder, sheets, bookmarks).write()
     return builder.build()
@@ -85,13 +80,13 @@ def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[
         except pdfium.PdfiumError:
             unread["cannot be read"].append(number)
             continue
-        size = _area(page.area)
+        size = page.area.size
         glyphs = len(page.glyphs) + len(page.turned)
         if page.unknown > _UNKNOWN_SHARE * glyphs:
             unread["needs OCR"].append(number)
             for line in lines_of(pieces_of([*page.glyphs, *page.turned])):
                 builder.furniture(line.text, number)
-        elif not glyphs and any(_area(image) >= _WHOLE_PAGE * size for image in page.images):
+        elif not glyphs and any(image.size >= _WHOLE_PAGE * size for image in page.images):
             unread["needs OCR"].append(number)
         else:
             yield _sheet(page)
@@ -101,19 +96,15 @@ def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[
 
 def _sheet(page: Page) -> Sheet:
     grids, glyphs = grids_of(page)
-    figures = [Figure(image) for image in page.images if _area(image) >= _LARGE_IMAGE * _area(page.area)]
+    figures = figures_of(page, [grid.box for grid in grids])
     parts: list[Placed] = []
-    pieces: list[Placed] = [*pieces_of(glyphs), *grids, *figures[:1]]
+    pieces: list[Placed] = [*pieces_of(glyphs), *grids, *figures]
     for flow in flows(pieces):
-        lines = lines_of(p for p in flow if isinstance(p, GlyphRun))
+        lines = lines_of((p for p in flow if isinstance(p, GlyphRun)), page.links)
         others = [p for p in flow if not isinstance(p, GlyphRun)]
         parts += sorted([*lines, *others], key=lambda p: p.box.y1 if isinstance(p, Line) else p.box.y0)
     parts += lines_of(pieces_of(page.turned))
     return Sheet(page.number, page.area, parts)
-
-
-def _area(box: Box) -> float:
-    return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
 class _Writer:
@@ -127,6 +118,7 @@ class _Writer:
         self._words = vocabulary_of(
             (line.text for line in lines), (text for grid in grids for cell in grid.cells for text in cell.lines)
         )
+        self._asides = Counter(line.aside for line in lines)
         self._body, self._body_is_bold = body_font(lines)
         self._spacing = spacing_of(sheets)
         self._headings, self._unmatched = match(bookmarks, sheets)
@@ -154,17 +146,18 @@ class _Writer:
                     self._flush()
                     self._out.text(f"[figure: page {sheet.number}]", sheet.number)
                 elif heading := self._headings.get(id(part)):
-                    taken = len(heading[1])
-                    self._heading(heading[0], heading[1], sheet.number)
+                    level, title, run = heading
+                    taken = len(run)
+                    self._heading(level, run, sheet.number, title=title)
                 elif self._says_continued(parts, i, sheet.number, is_first=i == top):
                     self._out.furniture(part.text, sheet.number)
                     top += i == top
                 elif caption := self._caption_lines(parts, i):
                     taken = len(caption)
                     self._take_caption(parts, i, caption, sheet.number)
-                elif title := self._title(parts, i):
-                    taken = len(title)
-                    self._heading(self._levels[part.style], title, sheet.number)
+                elif run := self._title(parts, i):
+                    taken = len(run)
+                    self._heading(self._levels[part.style], run, sheet.number)
                 else:
                     self._line(part, sheet.number)
                 i += taken
@@ -181,9 +174,14 @@ class _Writer:
             self._flush()
             self._out.heading(bookmark.level, bookmark.title, page)
 
-    def _heading(self, level: int, lines: Sequence[Line], page: int) -> None:
+    def _heading(self, level: int, lines: Sequence[Line], page: int, *, title: str = "") -> None:
+        """Write a heading, without the links beside it if `title` has no such words, or many headings have them."""
         self._flush()
         self._lists.clear()
+        is_whole = bool(title_keys(title) & title_keys(" ".join(line.text for line in lines)))
+        for line in lines:
+            if line.aside and not is_whole and (title or self._asides[line.aside] > 1):
+                self._out.furniture(line.without_links(), page)
         self._out.heading(level, joined([line.text for line in lines], self._words), page)
 
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
@@ -211,8 +209,8 @@ class _Writer:
     def _levels_of_fonts(self, lines: Sequence[Line]) -> dict[Style, int]:
         """Return the heading level of each font: as in the outline, else one below all larger fonts."""
         known: dict[Style, Counter[int]] = defaultdict(Counter)
-        for level, heading in self._headings.values():
-            known[heading[0].style][level] += 1
+        for level, _, run in self._headings.values():
+            known[run[0].style][level] += 1
         styles = {line.style for line in lines if self._may_be_title(line)} | set(known)
         levels: dict[Style, int] = {}
         for style in sorted(styles, key=lambda s: (-s[1], s not in known, not s[2], s[0])):
