@@ -28,6 +28,7 @@ from ingest.readers.pdf.lines import (
     pieces_of,
     spacing_of,
 )
+from ingest.readers.pdf.listings import mark_listings
 from ingest.readers.pdf.outline import HEADING_LINES, match, title_keys
 from ingest.readers.pdf.page import Bookmark, Page, clean, load, outline_of
 from ingest.readers.pdf.tables import Grid, grids_of
@@ -65,6 +66,8 @@ def read(source: Source) -> ParsedDocument:
         sheets = list(_sheets(document, builder))
     for number, text in move_furniture(sheets, bookmarks):
         builder.furniture(text, number)
+    for sheet in sheets:
+        mark_listings(sheet.parts)
     _Writer(builder, sheets, bookmarks).write()
     return builder.build()
 

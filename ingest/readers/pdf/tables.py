@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ingest.readers.pdf.captions import CAPTION, is_continued
 from ingest.readers.pdf.lines import GlyphRun, Line, flows, lines_of, pieces_of, rows_of
+from ingest.readers.pdf.listings import is_listing
 from ingest.readers.pdf.page import THIN, Box, Fill, Font, Glyph, Page
 
 _SNAP = 3.0
@@ -201,6 +202,7 @@ def _aligned(box: Box, glyphs: list[Glyph], below_header: float) -> Grid | None:
             columns.append([piece.box.x0, piece.box.x1])
     several = sum(len(row) > 1 for row in rows)
     prose = len(list(flows(pieces))) > 1 or sum(g.font.mono for g in glyphs) > len(glyphs) / 2
+    prose = prose or (below_header == _ABOVE_ALL and is_listing([line.text for line in lines_of(pieces)]))
     if len(columns) < 2 or len(rows) < 2 or several < _SEVERAL_SHARE * len(rows) or prose:
         return None
     xs = [box.x0, *(start for start, _ in columns[1:]), box.x1]
