@@ -13,6 +13,8 @@ _BAND = 0.1
 """Share of the page's height, at its top and at its bottom, that holds running headers and footers."""
 _REPEATS, _REPEAT_SHARE = 3, 0.3
 _SHORTEST_TITLE = 4
+_STACKED = 1.5
+"""Largest step between the lines of a running header, in font sizes."""
 _CONTENTS_LINES, _CONTENTS_SHARE = 4, 0.6
 _PAGE_NUMBER = re.compile(r"(page\s+)?\W*(\d{1,5}|[ivxlc]+)\W*", re.IGNORECASE)
 _LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]*$|(?:\s\.){3,}\s*[\divxlc]*$", re.IGNORECASE)
@@ -79,8 +81,15 @@ def _keys(sheet: Sheet, part: Line | Figure, titles: _Places, *, is_short: bool)
     if re.fullmatch(r"[ivxlc]+", part.text):
         yield is_top, height
     beside = _beside_titles(part, titles, is_top=is_top)
-    if beside is not None:
+    if beside is not None and _is_outermost(sheet, part, is_top=is_top):
         yield is_top, height, "title", beside
+
+
+def _is_outermost(sheet: Sheet, line: Line, *, is_top: bool) -> bool:
+    """Whether nothing stands between a line and the edge of the page, but lines set together with it."""
+    outer = [line.y - p.y if is_top else p.y - line.y for p in sheet.parts if isinstance(p, Line) and p is not line]
+    steps = [step for step in outer if step > 0]
+    return not steps or min(steps) <= _STACKED * line.font.size
 
 
 def _titles(sheets: Sequence[Sheet], bookmarks: Sequence[Bookmark]) -> _Places:

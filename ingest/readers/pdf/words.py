@@ -8,6 +8,8 @@ _LAST_WORD, _FIRST_WORD = re.compile(r"(?<![\w.-])([^\W_]+)([-\u2010]?)$"), re.c
 _LONGEST_WORD = 60
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:::|->|[.-])\w+)*")
 _LAST_NAME, _FIRST_NAME = re.compile(r"[\w.:-]*[\w.:-]$"), re.compile(r"\w+(?:(?:::|[.-])\w+)*")
+_BREAK = re.compile(r"(?<=\w)\u2190-?$")
+"""The arrow of Doxygen where it breaks a name."""
 _MARKED = re.compile(r"_|\w[.:-]+\w|\d|[a-z][A-Z]")
 """What distinguishes a name of a program from a word."""
 _FUNCTION_WORD = re.compile(r"(?:a|an|and|are|as|by|for|from|have|in|is|of|on|or|the|to|were|which|with)$")
@@ -50,7 +52,9 @@ def joined(texts: Iterable[str], known: Vocabulary) -> str:
     for line in texts:
         head = _LAST_WORD.search(text[-_LONGEST_WORD:])
         tail = _FIRST_WORD.match(line)
-        if _is_broken_name(text[-_LONGEST_WORD:], line, known):
+        if _BREAK.search(text):
+            text = _BREAK.sub("", text) + line
+        elif _is_broken_name(text[-_LONGEST_WORD:], line, known):
             text += line
         elif not head or not tail:
             text += " " * bool(text) + line
