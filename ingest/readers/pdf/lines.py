@@ -1,8 +1,8 @@
-"""Join the glyphs of a page to lines in reading order, and separate lines that belong to the page, not the text."""
+"""Join the glyphs of a page to lines in reading order."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
@@ -21,21 +21,12 @@ _COLUMN_LINES, _COLUMN_WIDTH, _GUTTER, _CROSSING, _FILLED = 8, 90.0, 8.0, 0.2, 0
 """A column has at least this many lines and this width; the gutter has at least this width (all in points). At most
 this share of lines runs across the gutter, and most lines of a column fill this share of its width."""
 _DEEPEST = 3
-_LAST_WORD, _FIRST_WORD = re.compile(r"(?<![\w.-])([^\W_]+)([-\u2010]?)$"), re.compile(r"[^\W\d_]+(?!\w)")
-_LONGEST_WORD, _WIDEST = 60, 200
+_WIDEST = 200
 _POWER = re.compile(r"[+−–-]?\w")
 _ORDINALS = {"st", "nd", "rd", "th"}
 _FEW, _LOOSE, _LOOSEST, _LOOSE_WORD_GAP = 6, 0.06, 0.22, 0.25
 """A line with at least so many letters is letterspaced if its median gap lies between the next two values; there, a
 space between words adds at least the last value (all in font sizes)."""
-_BAND = 0.1
-"""Share of the page's height, at its top and at its bottom, that holds running headers and footers."""
-_REPEATS, _REPEAT_SHARE = 3, 0.3
-_CONTENTS_LINES, _CONTENTS_SHARE = 4, 0.6
-_PAGE_NUMBER = re.compile(r"(page\s+)?\W*(\d{1,5}|[ivxlc]+)\W*", re.IGNORECASE)
-_LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]*$|(?:\s\.){3,}\s*[\divxlc]*$", re.IGNORECASE)
-_NUMBERED_ENTRY = re.compile(r"(?=.*[^\W\d]).*\s(\d{1,4})$")
-_CONTENTS_TITLE = re.compile(r"contents|(table|list|index) of \w+|index", re.IGNORECASE)
 
 
 class Placed(Protocol):
@@ -67,10 +58,26 @@ class Line:
     """Font of most of the line; bold or mono only if all of it is."""
     pitch: float
     """Width of a letter."""
+    title: str
+    """The text without links."""
+    aside: str = ""
+    """The link at the end of a line that has other text too."""
+
+    def without_links(self) -> str:
+        """Make the line a heading that has links beside it; return their text."""
+        self.text, aside, self.aside = self.title, self.aside, ""
+        return aside
 
     @property
     def style(self) -> Style:
         return self.font.name, self.font.size, self.font.bold
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, whose text cannot be read."""
+
+    box: Box
 
 
 @dataclass(slots=True)
@@ -125,8 +132,8 @@ def _tolerance(first: GlyphRun, piece: GlyphRun) -> float:
     return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
 
 
-def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
-    """Return one line for each row of pieces."""
+def lines_of(pieces: Iterable[GlyphRun], links: Sequence[Box] = ()) -> list[Line]:
+    """Return one line for each row of pieces; `links` are areas that lead elsewhere."""
     rows = rows_of(pieces)
     loose = [_looseness(row) for row in rows]
     # A font that is mostly letterspaced always is: short lines do not show it.
@@ -137,28 +144,47 @@ def lines_of(pieces: Iterable[GlyphRun]) -> list[Line]:
             spaces[row[0].glyphs[0].font.name].append(space)
     usual = {name: median(found) for name, found in spaces.items() if len(found) >= fonts[name] / 2}
     return [
-        _line(row, space or usual.get(row[0].glyphs[0].font.name, 0.0)) for row, space in zip(rows, loose, strict=True)
+        _line(row, space or usual.get(row[0].glyphs[0].font.name, 0.0), links)
+        for row, space in zip(rows, loose, strict=True)
     ]
 
 
-def _line(row: list[GlyphRun], loose: float) -> Line:
+def _line(row: list[GlyphRun], loose: float, links: Sequence[Box]) -> Line:
     glyphs = [g for piece in row for g in piece.glyphs]
-    fonts = Counter(g.font for g in glyphs)
     size, y = max((p.size, p.y) for p in row)
+    box = Box(row[0].box.x0, min(p.box.y0 for p in row), max(p.box.x1 for p in row), max(p.box.y1 for p in row))
+    free, linked = _split_at_link(glyphs, [link for link in links if link.y0 < y < link.y1 + DESCENT * size])
+    fonts = Counter(g.font for g in free)
     # Listings in a proportional font are letterspaced to fill their columns.
-    mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * len(glyphs)
+    mono = loose > 0 or sum(count for font, count in fonts.items() if font.mono) >= _MONO_SHARE * fonts.total()
     font = max(fonts, key=lambda f: fonts[f])._replace(bold=all(f.bold for f in fonts), mono=mono)
     pitch = max(median(g.x1 - g.x0 for g in glyphs) + loose, 0.2 * size, 0.1)
     text = _mono_text(glyphs, pitch) if mono and not loose else _text(glyphs, y, size, loose)
-    box = Box(row[0].box.x0, min(p.box.y0 for p in row), max(p.box.x1 for p in row), max(p.box.y1 for p in row))
-    return Line(text, box, y, font, pitch)
+    if not linked:
+        return Line(text, box, y, font, pitch, title=text)
+    return Line(text, box, y, font, pitch, _text(free, y, size, loose), _text(linked, y, size, loose))
+
+
+def _split_at_link(glyphs: list[Glyph], links: Sequence[Box]) -> tuple[list[Glyph], list[Glyph]]:
+    """Return the glyphs of a line before the link at its end, and the others; the area of a link may be too short."""
+    is_linked = [any(link.x0 <= (g.x0 + g.x1) / 2 <= link.x1 for link in links) for g in glyphs] if links else []
+    start = is_linked.index(True) if True in is_linked else 0
+    if start and sum(is_linked) >= (len(glyphs) - start) / 2:
+        return glyphs[:start], glyphs[start:]
+    return glyphs, []
 
 
 def _looseness(row: list[GlyphRun]) -> float:
     """Return the space between letters of a letterspaced row, else 0."""
     glyphs = [g for piece in row for g in piece.glyphs]
-    space = median(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else 0.0
-    return space if _LOOSE * row[0].size < space < _LOOSEST * row[0].size else 0.0
+    gaps = sorted(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else [0.0]
+    space = median(gaps)
+    # Many short words side by side have wide gaps too, but not between most letters.
+    return (
+        space
+        if gaps[len(gaps) // 4] > _LOOSE * row[0].size and _LOOSE * row[0].size < space < _LOOSEST * row[0].size
+        else 0.0
+    )
 
 
 def _mono_text(glyphs: list[Glyph], pitch: float) -> str:
@@ -239,10 +265,10 @@ def _is_column(pieces: Sequence[Placed]) -> bool:
 
 
 def body_font(lines: Sequence[Line]) -> tuple[float, bool]:
-    """Return the size of most of the text, and whether it is bold."""
+    """Return the size of most of the text, and whether it is bold; many headings may stand between a little text."""
     counts = Counter[tuple[float, bool]]()
     for line in lines:
-        counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text)
+        counts[line.font.size, line.font.bold] += 0 if line.font.mono else len(line.text) * (2 - line.font.bold)
     return max(counts, key=lambda c: counts[c], default=(0.0, False))
 
 
@@ -267,86 +293,3 @@ def code_of(lines: Sequence[Line], *, blank_from: float) -> str:
             text += "\n\n" if line.y - lines[i - 1].y > blank_from else "\n"
         text += " " * min(round((line.box.x0 - left) / pitch), _WIDEST) + line.text
     return text
-
-
-def joined(texts: Iterable[str], words: Set[str]) -> str:
-    """Join lines to one text.
-
-    A hyphen at the end of a line is dropped only if the joined word is one of `words` (in lower case). A word broken
-    without a hyphen is joined only if, moreover, its first part is not one of them.
-    """
-    text = ""
-    for line in texts:
-        head = _LAST_WORD.search(text[-_LONGEST_WORD:])
-        tail = _FIRST_WORD.match(line)
-        if not head or not tail:
-            text += " " * bool(text) + line
-        elif (head[1] + tail[0]).casefold() in words and (head[2] or head[1].casefold() not in words):
-            text = text.removesuffix(head[2]) + line
-        else:
-            text += ("" if head[2] else " ") + line
-    return text
-
-
-# Furniture
-
-
-def move_furniture(sheets: Sequence[Sheet]) -> Iterator[tuple[int, str]]:
-    """Remove running headers, page numbers and lists of contents from the sheets, and yield them with their pages."""
-    counts = Counter(key for sheet in sheets for key in {k for line in _banded(sheet) for k in _keys(sheet, line)})
-    least = max(_REPEATS, _REPEAT_SHARE * len(sheets))
-    in_contents = False
-    for sheet in sheets:
-        running = {
-            id(line)
-            for line in _banded(sheet)
-            # Each chapter may number its pages from 1.
-            if max(counts[key] for key in _keys(sheet, line))
-            >= (_REPEATS if _PAGE_NUMBER.fullmatch(line.text) else least)
-        }
-        body = [part for part in sheet.parts if id(part) not in running]
-        contents, in_contents = _contents(body, continued=in_contents)
-        for part in sheet.parts:
-            if isinstance(part, Line) and (id(part) in running or id(part) in contents):
-                yield sheet.number, part.text
-        sheet.parts = [part for part in body if id(part) not in contents]
-
-
-def _banded(sheet: Sheet) -> Iterator[Line]:
-    band = _BAND * (sheet.area.y1 - sheet.area.y0)
-    for part in sheet.parts:
-        if isinstance(part, Line) and (part.y < sheet.area.y0 + band or part.y > sheet.area.y1 - band):
-            yield part
-
-
-def _keys(sheet: Sheet, line: Line) -> Iterator[tuple[object, ...]]:
-    """Yield what running headers of several pages have in common: their words, or how they count the pages."""
-    is_top = line.y < (sheet.area.y0 + sheet.area.y1) / 2
-    yield is_top, re.sub(r"\d+", "#", line.text.casefold())
-    for number in re.findall(r"\d{1,5}", line.text):
-        yield is_top, round(line.y / 3), sheet.number - int(number)
-    if re.fullmatch(r"[ivxlc]+", line.text):
-        yield is_top, round(line.y / 3)
-
-
-def _contents(parts: Sequence[Placed], *, continued: bool) -> tuple[set[int], bool]:
-    """Return the lines of a list of contents or an index, and whether it may continue on the next page."""
-    lines = [part for part in parts if isinstance(part, Line)]
-    titles = [i for i, line in enumerate(lines) if _CONTENTS_TITLE.fullmatch(line.text.strip())]
-    entries = {i for i, line in enumerate(lines) if _LEADERS.search(line.text)}
-    if titles or continued:
-        first = titles[0] if titles else 0
-        numbered = [
-            (i, int(m[1])) for i, ln in enumerate(lines) if i >= first and (m := _NUMBERED_ENTRY.match(ln.text))
-        ]
-        rising = sum(a <= b for (_, a), (_, b) in pairwise(numbered))
-        if len(numbered) >= _CONTENTS_LINES and rising >= _CONTENTS_SHARE * len(numbered):
-            entries |= {i for i, _ in numbered}
-    if not entries:
-        return set(), False
-    first, last = min(entries), max(entries)
-    if len(entries) < max(_CONTENTS_LINES, _CONTENTS_SHARE * (last - first + 1)):
-        return {id(lines[i]) for i in entries if _LEADERS.search(lines[i].text)}, False
-    # Include titles that run over two lines, and the heading above the list.
-    first = max((i for i in titles if i < first), default=first)
-    return {id(line) for line in lines[first : last + 1]}, last == len(lines) - 1

@@ -27,6 +27,7 @@ _BOLD_WEIGHT = 600
 _FORM_DEPTH = 8
 _MOST_SEGMENTS = 50_000
 """Drawings with more segments are pictures, not tables."""
+_MOST_LINKS = 500
 _FIXED_PITCH = 1
 _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
 _MATHEMATICAL = range(0x1D400, 0x1D800)
@@ -48,6 +49,11 @@ class Box(NamedTuple):
     y0: float
     x1: float
     y1: float
+
+    @property
+    def size(self) -> float:
+        """Area in square points."""
+        return (self.x1 - self.x0) * (self.y1 - self.y0)
 
 
 class Font(NamedTuple):
@@ -81,6 +87,7 @@ class Page:
     fills: list[Fill]
     """Coloured areas, which mark the header of a table; later ones cover earlier ones."""
     images: list[Box]
+    links: list[Box]
     unknown: int
     """Number of glyphs that stand for no character."""
 
@@ -112,7 +119,9 @@ def load(page: pdfium.PdfPage, number: int) -> Page:
     except pdfium.PdfiumError:  # Keep the text without the drawings.
         rulings, fills, images = [], [], []
     rest = [glyph for glyphs in by_turn.values() for glyph in glyphs]
-    return Page(number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, unknown)
+    return Page(
+        number, _turned(page.get_bbox(), turn), level, rest, rulings, fills, images, _links(page, turn), unknown
+    )
 
 
 def _glyphs(text: pdfium.PdfTextPage) -> tuple[dict[int, list[Glyph]], int]:
@@ -211,6 +220,16 @@ def _drawn(page: pdfium.PdfPage, turn: int) -> tuple[list[Box], list[Fill], list
             elif fill.value:
                 fills.append(Fill(box, _colour(drawn)))
     return rulings, fills, images
+
+
+def _links(page: pdfium.PdfPage, turn: int) -> list[Box]:
+    """Return the areas of a page that lead elsewhere."""
+    at, link, rect = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
+    found: list[Box] = []
+    while len(found) < _MOST_LINKS and raw.FPDFLink_Enumerate(page, at, link):
+        if raw.FPDFLink_GetAnnotRect(link, rect):
+            found.append(_turned((rect.left, rect.bottom, rect.right, rect.top), turn))
+    return found
 
 
 def _outlines(path: pdfium.PdfObject) -> Iterator[list[tuple[float, float]]]:

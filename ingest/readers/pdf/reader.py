@@ -4,16 +4,17 @@ The page, counted from 1, takes the place of the line in the file.
 """
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
+from ingest.readers.pdf.captions import CAPTION, is_continued, is_title
+from ingest.readers.pdf.figures import figures_of
+from ingest.readers.pdf.furniture import move_furniture
 from ingest.readers.pdf.lines import (
     GlyphRun,
     Line,
@@ -23,36 +24,30 @@ from ingest.readers.pdf.lines import (
     body_font,
     code_of,
     flows,
-    joined,
     lines_of,
-    move_furniture,
     pieces_of,
     spacing_of,
 )
-from ingest.readers.pdf.page import Bookmark, Box, Page, clean, load, outline_of
+from ingest.readers.pdf.listings import mark_listings
+from ingest.readers.pdf.outline import HEADING_LINES, match, title_keys
+from ingest.readers.pdf.page import Bookmark, Page, clean, load, outline_of
 from ingest.readers.pdf.tables import Grid, grids_of
+from ingest.readers.pdf.words import joined, vocabulary_of
 from ingest.source import Source
 from kb.errors import DocumentError
 
 _UNKNOWN_SHARE = 0.3
 """A page is unreadable if more than this share of its glyphs stands for no character."""
-_LARGE_IMAGE, _WHOLE_PAGE = 0.1, 0.5
-_HEADING_SIZE, _HEADING_CHARACTERS, _HEADING_LINES = 1.12, 120, 3
-_CAPTION_GAP = 30.0
+_WHOLE_PAGE = 0.5
+_HEADING_SIZE, _HEADING_CHARACTERS = 1.12, 120
+_CAPTION_GAP, _CAPTION_LINES = 30.0, 3
 _FAR = 1e6
 _CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
 
-_CAPTION = re.compile(r"(table|figure|fig\.|listing)\s*[A-Z]?[\d.-]+", re.IGNORECASE)
+_NO_TITLE = re.compile(r"\W*(untitled|unnamed|no title|none|null)\W*(document)?[\W\d]*(\.\w{2,4})?", re.IGNORECASE)
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
-_NUMBERING = re.compile(r"((?:chapter|appendix|part)\s+)?([\divxlc]+|[A-Z])([.\d]*)[.:]?\s+", re.IGNORECASE)
-_CHAPTER = re.compile(r"(chapter|appendix|part)\s+\w{1,5}", re.IGNORECASE)
 _ENDED = (".", ":", ";", "!", "?")
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    box: Box
 
 
 def read(source: Source) -> ParsedDocument:
@@ -64,12 +59,15 @@ def read(source: Source) -> ParsedDocument:
         raise DocumentError(f"{source.path} is not a readable PDF: {error}", hint="save it as PDF again") from error
     builder = DocumentBuilder()
     with opened as document:
-        if title := clean(partial(document.get_metadata_value, "Title")):
+        title = clean(partial(document.get_metadata_value, "Title"))
+        if title and not _NO_TITLE.fullmatch(title):
             builder.metadata["title"] = title
         bookmarks = outline_of(document)
         sheets = list(_sheets(document, builder))
-    for number, text in move_furniture(sheets):
+    for number, text in move_furniture(sheets, bookmarks):
         builder.furniture(text, number)
+    for sheet in sheets:
+        mark_listings(sheet.parts)
     _Writer(builder, sheets, bookmarks).write()
     return builder.build()
 
@@ -85,13 +83,13 @@ def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[
         except pdfium.PdfiumError:
             unread["cannot be read"].append(number)
             continue
-        size = _area(page.area)
+        size = page.area.size
         glyphs = len(page.glyphs) + len(page.turned)
         if page.unknown > _UNKNOWN_SHARE * glyphs:
             unread["needs OCR"].append(number)
             for line in lines_of(pieces_of([*page.glyphs, *page.turned])):
                 builder.furniture(line.text, number)
-        elif not glyphs and any(_area(image) >= _WHOLE_PAGE * size for image in page.images):
+        elif not glyphs and any(image.size >= _WHOLE_PAGE * size for image in page.images):
             unread["needs OCR"].append(number)
         else:
             yield _sheet(page)
@@ -101,19 +99,15 @@ def _sheets(document: pdfium.PdfDocument, builder: DocumentBuilder) -> Iterator[
 
 def _sheet(page: Page) -> Sheet:
     grids, glyphs = grids_of(page)
-    figures = [Figure(image) for image in page.images if _area(image) >= _LARGE_IMAGE * _area(page.area)]
+    figures = figures_of(page, [grid.box for grid in grids])
     parts: list[Placed] = []
-    pieces: list[Placed] = [*pieces_of(glyphs), *grids, *figures[:1]]
+    pieces: list[Placed] = [*pieces_of(glyphs), *grids, *figures]
     for flow in flows(pieces):
-        lines = lines_of(p for p in flow if isinstance(p, GlyphRun))
+        lines = lines_of((p for p in flow if isinstance(p, GlyphRun)), page.links)
         others = [p for p in flow if not isinstance(p, GlyphRun)]
         parts += sorted([*lines, *others], key=lambda p: p.box.y1 if isinstance(p, Line) else p.box.y0)
     parts += lines_of(pieces_of(page.turned))
     return Sheet(page.number, page.area, parts)
-
-
-def _area(box: Box) -> float:
-    return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
 class _Writer:
@@ -123,10 +117,14 @@ class _Writer:
         self._out = builder
         self._sheets = sheets
         lines = [part for sheet in sheets for part in sheet.parts if isinstance(part, Line)]
-        self._words = {word.casefold() for line in lines for word in re.findall(r"[^\W\d_]+", line.text)}
+        grids = (part for sheet in sheets for part in sheet.parts if isinstance(part, Grid))
+        self._words = vocabulary_of(
+            (line.text for line in lines), (text for grid in grids for cell in grid.cells for text in cell.lines)
+        )
+        self._asides = Counter(line.aside for line in lines)
         self._body, self._body_is_bold = body_font(lines)
         self._spacing = spacing_of(sheets)
-        self._headings, self._unmatched = _match(bookmarks, sheets)
+        self._headings, self._unmatched = match(bookmarks, sheets)
         self._levels = self._levels_of_fonts(lines)
         self._open: list[tuple[int, Line]] = []
         """Lines of the paragraph, item or code not yet written, with their pages."""
@@ -140,24 +138,29 @@ class _Writer:
     def write(self) -> None:
         for sheet in self._sheets:
             parts = sheet.parts
-            i = 0
+            i = top = 0
             while i < len(parts):
                 part = parts[i]
                 self._bookmarks(sheet.number, part.box.y1)
                 taken = 1
                 if isinstance(part, Grid):
-                    self._grid(sheet.number, part, is_first=i == 0)
+                    self._grid(sheet.number, part, is_first=i == top)
                 elif not isinstance(part, Line):
                     self._flush()
                     self._out.text(f"[figure: page {sheet.number}]", sheet.number)
                 elif heading := self._headings.get(id(part)):
-                    taken = len(heading[1])
-                    self._heading(heading[0], heading[1], sheet.number)
-                elif _CAPTION.match(part.text) and self._is_caption(parts, i):
-                    self._take_caption(part, sheet.number)
-                elif title := self._title(parts, i):
-                    taken = len(title)
-                    self._heading(self._levels[part.style], title, sheet.number)
+                    level, title, run = heading
+                    taken = len(run)
+                    self._heading(level, run, sheet.number, title=title)
+                elif self._says_continued(parts, i, sheet.number, is_first=i == top):
+                    self._out.furniture(part.text, sheet.number)
+                    top += i == top
+                elif caption := self._caption_lines(parts, i):
+                    taken = len(caption)
+                    self._take_caption(parts, i, caption, sheet.number)
+                elif run := self._title(parts, i):
+                    taken = len(run)
+                    self._heading(self._levels[part.style], run, sheet.number)
                 else:
                     self._line(part, sheet.number)
                 i += taken
@@ -174,9 +177,14 @@ class _Writer:
             self._flush()
             self._out.heading(bookmark.level, bookmark.title, page)
 
-    def _heading(self, level: int, lines: Sequence[Line], page: int) -> None:
+    def _heading(self, level: int, lines: Sequence[Line], page: int, *, title: str = "") -> None:
+        """Write a heading, without the links beside it if `title` has no such words, or many headings have them."""
         self._flush()
         self._lists.clear()
+        is_whole = bool(title_keys(title) & title_keys(" ".join(line.text for line in lines)))
+        for line in lines:
+            if line.aside and not is_whole and (title or self._asides[line.aside] > 1):
+                self._out.furniture(line.without_links(), page)
         self._out.heading(level, joined([line.text for line in lines], self._words), page)
 
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
@@ -184,7 +192,7 @@ class _Writer:
         first = parts[i]
         style = first.style if isinstance(first, Line) else None
         run: list[Line] = []
-        for part in parts[i : i + _HEADING_LINES + 1]:
+        for part in parts[i : i + HEADING_LINES + 1]:
             near = not run or 0 < part.box.y1 - run[-1].box.y1 <= 1.5 * run[-1].font.size
             if not (isinstance(part, Line) and part.style == style and near and id(part) not in self._headings):
                 break
@@ -192,7 +200,7 @@ class _Writer:
         text = " ".join(line.text for line in run)
         above = parts[i - 1] if i else None
         is_near = isinstance(above, Line) and 0 < run[0].y - above.y <= self._gap(run[0])
-        if not run or len(run) > _HEADING_LINES or not self._may_be_title(run[0]) or len(text) > _HEADING_CHARACTERS:
+        if not run or len(run) > HEADING_LINES or not self._may_be_title(run[0]) or len(text) > _HEADING_CHARACTERS:
             return []
         return [] if is_near or text.endswith((".", ",", ";")) or not any(c.isalpha() for c in text) else run
 
@@ -204,8 +212,8 @@ class _Writer:
     def _levels_of_fonts(self, lines: Sequence[Line]) -> dict[Style, int]:
         """Return the heading level of each font: as in the outline, else one below all larger fonts."""
         known: dict[Style, Counter[int]] = defaultdict(Counter)
-        for level, heading in self._headings.values():
-            known[heading[0].style][level] += 1
+        for level, _, run in self._headings.values():
+            known[run[0].style][level] += 1
         styles = {line.style for line in lines if self._may_be_title(line)} | set(known)
         levels: dict[Style, int] = {}
         for style in sorted(styles, key=lambda s: (-s[1], s not in known, not s[2], s[0])):
@@ -289,24 +297,62 @@ class _Writer:
 
     # Tables
 
-    def _is_caption(self, parts: Sequence[Placed], i: int) -> bool:
-        return any(
-            isinstance(part, Grid)
-            and min(abs(part.box.y0 - parts[i].box.y1), abs(parts[i].box.y0 - part.box.y1)) <= _CAPTION_GAP
-            for part in parts[max(0, i - 1) : i + 2]
-        )
+    def _says_continued(self, parts: Sequence[Placed], i: int, page: int, *, is_first: bool) -> bool:
+        """Whether a line only says that the open table goes on, on the page before it or after it."""
+        line = parts[i]
+        if not isinstance(line, Line) or not self._tables or not is_continued(line.text):
+            return False
+        following = parts[i + 1] if i + 1 < len(parts) else None
+        if isinstance(following, Grid):
+            return is_first and self._continues(page, following, is_marked=True)
+        return following is None
 
-    def _take_caption(self, line: Line, page: int) -> None:
-        """Keep a caption for the table above, or if that has one, for the table below."""
-        if not self._tables or self._caption:
+    def _caption_lines(self, parts: Sequence[Placed], i: int) -> list[Line]:
+        """Return the lines of a caption at `i` that stands above or below a table."""
+        first = parts[i]
+        if not isinstance(first, Line) or not CAPTION.match(first.text):
+            return []
+        run = [first]
+        for part in parts[i + 1 : i + _CAPTION_LINES] if self._is_set_off(first) else ():
+            if not isinstance(part, Line) or part.style != first.style or not 0 < part.y - run[-1].y <= self._gap(part):
+                break
+            run.append(part)
+        if _distance(run[-1], parts[i + len(run) : i + len(run) + 1]) <= _CAPTION_GAP:
+            return run
+        return run[:1] if _distance(first, parts[max(0, i - 1) : i + 2]) <= _CAPTION_GAP else []
+
+    def _is_set_off(self, line: Line) -> bool:
+        """Whether a line that begins as a caption is none of a paragraph about the table."""
+        return line.font.size < self._body or (line.font.bold and not self._body_is_bold) or is_title(line.text)
+
+    def _take_caption(self, parts: Sequence[Placed], i: int, lines: Sequence[Line], page: int) -> None:
+        """Keep a caption for the nearer table; if both are near, for the one above that has none."""
+        above = _distance(lines[0], parts[max(0, i - 1) : i])
+        below = _distance(lines[-1], parts[i + len(lines) : i + len(lines) + 1])
+        if not self._tables or self._caption or below < above - 1:
             self._flush()
-        self._caption = page, line.text
+        self._caption = page, joined([line.text for line in lines], self._words)
+
+    def _continues(self, page: int, grid: Grid, *, is_marked: bool) -> bool:
+        """Whether a table at the top of a page continues the open one."""
+        if not self._tables or page != self._tables[-1][0] + 1:
+            return False
+        last = self._tables[-1][1]
+        caption = next((band for band in grid.bands if not is_continued(band)), "")
+        is_repeated = not caption or (self._caption is not None and caption == self._caption[1])
+        return is_repeated and (grid.has_columns_of(last) or (is_marked and len(grid.xs) == len(last.xs)))
 
     def _grid(self, page: int, grid: Grid, *, is_first: bool) -> None:
         self._flush_text()
-        last_page, last = self._tables[-1] if self._tables else (0, None)
-        if last and not (is_first and page == last_page + 1 and grid.has_columns_of(last)):
+        goes_on = is_first and self._continues(page, grid, is_marked=any(map(is_continued, grid.bands)))
+        if self._tables and not goes_on:
             self._flush_table()
+        for band in grid.bands:
+            if goes_on or (is_continued(band) and not CAPTION.match(band)):
+                self._out.furniture(band, page)
+            else:
+                self._flush_table()
+                self._caption = page, band
         self._tables.append((page, grid))
 
     def _flush_table(self) -> None:
@@ -332,50 +378,7 @@ class _Writer:
         self._out.table(rows, header_rows=header_rows, row_lines=pages, caption=caption[1] if caption else "")
 
 
-def _match(
-    bookmarks: Sequence[Bookmark], sheets: Sequence[Sheet]
-) -> tuple[dict[int, tuple[int, list[Line]]], dict[int, list[Bookmark]]]:
-    """Return the outline's headings (level, lines) by the id of their first line, and the bookmarks without a line."""
-    by_page = {sheet.number: sheet for sheet in sheets}
-    titles: dict[int, dict[str, list[list[Line]]]] = {}
-    found: dict[int, tuple[int, list[Line]]] = {}
-    missing: dict[int, list[Bookmark]] = defaultdict(list)
-    for bookmark in bookmarks:
-        runs: list[list[Line]] = []
-        for page in (bookmark.page, bookmark.page + 1, bookmark.page - 1):
-            if page in by_page and not runs:
-                if page not in titles:
-                    titles[page] = _titles(by_page[page])
-                candidates = {
-                    id(run[0]): run for key in _title_keys(bookmark.title) for run in titles[page].get(key, [])
-                }
-                runs = [run for first, run in candidates.items() if first not in found]
-        if runs:
-            run = min(runs, key=lambda r: (-len(r), abs(r[0].box.y0 - max(bookmark.y, -_FAR))))
-            found[id(run[0])] = bookmark.level, run
-        elif bookmark.page in by_page and by_page[bookmark.page].parts:
-            missing[bookmark.page].append(bookmark)
-    for waiting in missing.values():
-        waiting.sort(key=lambda b: b.y)
-    return found, missing
-
-
-def _titles(sheet: Sheet) -> dict[str, list[list[Line]]]:
-    """Return all runs of lines on a page that may be a heading, by their words."""
-    lines = [part for part in sheet.parts if isinstance(part, Line)]
-    titles: dict[str, list[list[Line]]] = defaultdict(list)
-    for i in range(len(lines)):
-        for count in range(1, _HEADING_LINES + 1):
-            run = lines[i : i + count]
-            is_chapter = _CHAPTER.fullmatch(lines[i].text)
-            if len(run) == count and all(is_chapter or line.style[1:] == run[0].style[1:] for line in run):
-                for key in _title_keys(" ".join(line.text for line in run)):
-                    titles[key].append(run)
-    return titles
-
-
-def _title_keys(title: str) -> set[str]:
-    """Return a title with and without its number, reduced to letters and digits."""
-    title = unicodedata.normalize("NFKC", title).casefold()
-    keys = {re.sub(r"[\W_]+", "", part) for part in (title, _NUMBERING.sub("", title, count=1))}
-    return keys - {""}
+def _distance(line: Line, parts: Sequence[Placed]) -> float:
+    """Return the distance of a line from the nearest table of `parts`, in points."""
+    tables = (part.box for part in parts if isinstance(part, Grid))
+    return min((min(abs(box.y0 - line.box.y1), abs(line.box.y0 - box.y1)) for box in tables), default=_FAR)

@@ -8,7 +8,9 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from ingest.readers.pdf.captions import CAPTION, is_continued
 from ingest.readers.pdf.lines import GlyphRun, Line, flows, lines_of, pieces_of, rows_of
+from ingest.readers.pdf.listings import is_listing
 from ingest.readers.pdf.page import THIN, Box, Fill, Font, Glyph, Page
 
 _SNAP = 3.0
@@ -64,6 +66,8 @@ class Grid:
     ys: list[float]
     cells: list[GridCell]
     header_rows: int = 0
+    bands: list[str] = field(default_factory=list)
+    """Texts in the frame that are no rows: a caption, or words that say where the table goes on."""
 
     @property
     def rows(self) -> list[list[GridCell]]:
@@ -88,6 +92,7 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
     ]
     aligned, outside = _aligned_grids(frames + _ruled(level, upright), outside)
     for grid in (found := drawn + aligned):
+        _take_bands(grid)
         for cell in grid.cells:
             cell.colour = _colour(grid, cell, page.fills)
         grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows)
@@ -121,6 +126,28 @@ def _aligned_grids(boxes: list[tuple[Box, float]], outside: list[Glyph]) -> tupl
             outside = [g for g in outside if id(g) not in taken]
             found.append(aligned)
     return found, outside
+
+
+def _take_bands(grid: Grid) -> None:
+    """Move the caption above the rows, and words above or below them that say where the table goes on, to its bands."""
+    for from_top in (True, False):
+        while len(grid.ys) > 2:
+            row = 0 if from_top else len(grid.ys) - 2
+            cells = [cell for cell in grid.cells if cell.row <= row < cell.row + cell.rows]
+            filled = [cell for cell in cells if cell.lines]
+            text = " ".join(filled[0].lines) if len(filled) == 1 else ""
+            if not _is_band(text, is_first=from_top) or any(cell.rows > 1 for cell in cells):
+                break
+            grid.bands.append(text)
+            del grid.ys[0 if from_top else -1]
+            grid.header_rows -= from_top and grid.header_rows > 0
+            grid.cells = [cell for cell in grid.cells if cell.row != row]
+            for cell in grid.cells:
+                cell.row -= from_top
+
+
+def _is_band(text: str, *, is_first: bool) -> bool:
+    return is_continued(text) or (is_first and bool(CAPTION.match(text)))
 
 
 def _joined_rulings(rulings: Iterable[Box]) -> tuple[list[Ruling], list[Ruling]]:
@@ -164,14 +191,18 @@ def _aligned(box: Box, glyphs: list[Glyph], below_header: float) -> Grid | None:
     """Return a table without lines between its columns, if all rows have gaps between them."""
     pieces = pieces_of(glyphs)
     rows = rows_of(pieces)
+    bands = [i for i, row in enumerate(rows) if len(row) == 1 and _is_band(lines_of(row)[0].text, is_first=not i)]
+    texts = [lines_of(rows[i])[0].text for i in bands]
+    rows = [row for i, row in enumerate(rows) if i not in bands]
     columns: list[list[float]] = []
-    for piece in sorted(pieces, key=lambda p: p.box.x0):
+    for piece in sorted((piece for row in rows for piece in row), key=lambda p: p.box.x0):
         if columns and piece.box.x0 <= columns[-1][1]:
             columns[-1][1] = max(columns[-1][1], piece.box.x1)
         else:
             columns.append([piece.box.x0, piece.box.x1])
     several = sum(len(row) > 1 for row in rows)
     prose = len(list(flows(pieces))) > 1 or sum(g.font.mono for g in glyphs) > len(glyphs) / 2
+    prose = prose or (below_header == _ABOVE_ALL and is_listing([line.text for line in lines_of(pieces)]))
     if len(columns) < 2 or len(rows) < 2 or several < _SEVERAL_SHARE * len(rows) or prose:
         return None
     xs = [box.x0, *(start for start, _ in columns[1:]), box.x1]
@@ -188,7 +219,7 @@ def _aligned(box: Box, glyphs: list[Glyph], below_header: float) -> Grid | None:
     cells = [GridCell(r, c, 1, 1) for r in range(len(ys) - 1) for c in range(len(columns))]
     for cell in cells:
         cell.set_lines(lines_of(by_place[cell.row, cell.column]), float("inf"))
-    return Grid(box, xs, ys, cells, header_rows=sum(y <= below_header for y in ys[1:]))
+    return Grid(box, xs, ys, cells, header_rows=sum(y <= below_header for y in ys[1:]), bands=texts)
 
 
 def _root(parent: list[int], i: int) -> int:
