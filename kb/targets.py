@@ -3,7 +3,7 @@
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -136,9 +136,9 @@ class Targets:
         """The targets that `text` mentions."""
         return frozenset(name for _, _, name in self._mentions(text))
 
-    def without_names(self, text: str) -> str:
-        """`text` with blanks instead of the names of targets."""
-        return without(text, ((start, end) for start, end, _ in self._mentions(text)))
+    def without_names(self, text: str, names: Collection[str] | None = None) -> str:
+        """`text` with blanks instead of the names of these targets (None: of all)."""
+        return without(text, ((start, end) for start, end, n in self._mentions(text) if names is None or n in names))
 
     def finder(self, names: Iterable[str]) -> Callable[[str], list[tuple[int, int, str]]]:
         """A function that finds these targets in a text: start, end and name of each mention, in order.

@@ -24,8 +24,9 @@ class Fused:
     chunk: int
     score: float
     lexical: float | None
-    """Best lexical z-score over the phrasings; None if lexical search found the chunk for no phrasing."""
+    """Best BM25 score over the phrasings; None if lexical search found the chunk for no phrasing."""
     dense: float | None
+    """Best cosine over the phrasings; None likewise."""
     phrasings: int
 
 
@@ -52,9 +53,9 @@ def fuse(lists: Sequence[Lists], unembedded: Collection[int] = (), *, lexical_we
                 for lexical, dense in phrasings
             )
             / len(phrasings),
-            max((lexical.scores[chunk] for lexical, _ in phrasings if chunk in lexical.scores), default=None),
-            max((dense.scores[chunk] for _, dense in phrasings if chunk in dense.scores), default=None),
-            sum(chunk in lexical.scores or chunk in dense.scores for lexical, dense in phrasings),
+            max((lexical[chunk] for lexical, _ in lists if chunk in lexical), default=None),
+            max((dense[chunk] for _, dense in lists if chunk in dense), default=None),
+            sum(chunk in lexical or chunk in dense for lexical, dense in lists),
         )
         for chunk in pool
     ]

@@ -15,10 +15,6 @@ from retrieval.names import defining_chunks
 from retrieval.packing import merge_repetitions
 from retrieval.vectors import VectorIndex
 
-COLUMN_WEIGHTS = (1.0, 1.0, 1.0, 0.5, 0.6)
-"""BM25 weights of title, heading path, body, file path and identifiers; fitted on the development questions."""
-ROW_WEIGHTS = (1.0, 1.0, 0.6)
-"""BM25 weights for table rows: heading path, caption with cells, identifiers."""
 ROW_SHARE = 0.2
 """Share of the best row's score that is added to the score of its table."""
 ROWS_SHOWN = 3
@@ -120,11 +116,9 @@ class Retriever:
         if not words:
             return {}
         match = match_expression(words)
-        scores = dict(self.catalog.lexical(match, weights=COLUMN_WEIGHTS, targets=targets, limit=self._limit))
+        scores = dict(self.catalog.lexical(match, targets=targets, limit=self._limit))
         lifts: dict[int, float] = {}
-        for chunk, row, score in self.catalog.lexical_rows(
-            match, weights=ROW_WEIGHTS, targets=targets, limit=self._limit
-        ):
+        for chunk, row, score in self.catalog.lexical_rows(match, targets=targets, limit=self._limit):
             lifts[chunk] = max(lifts.get(chunk, 0.0), score)
             own = rows.setdefault(chunk, {})
             own[row] = max(own.get(row, 0.0), score)

@@ -1,12 +1,13 @@
 """The whole way from a question to its hits and to a packed context, from top to bottom.
 
-Candidates by words and by vectors are fused, and put in order of precedence (`rank`). A question whose words or number
-the documents lack is refused, and facts that answer are pinned to the top (`find`). Hits get neighbours and excerpts
+Candidates by words and by vectors are fused, and put in order of precedence (`rank`). A doubtful question that no
+passage supports is refused, and facts that answer are pinned to the top (`find`). Hits get neighbours and excerpts
 (`search`), or are packed (`context`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kb.catalog import Catalog
 from kb.catalog.words import query_words
@@ -15,7 +16,7 @@ from kb.facts.resolution import StandingFact
 from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
-from retrieval.abstention import unknown_names, unknown_terms, unknown_words, unsupported_unit
+from retrieval.abstention import asked_number, is_supported, unknown_names, unknown_words
 from retrieval.excerpt import with_excerpts
 from retrieval.listings import with_whole_listings
 from retrieval.models import Models
@@ -30,7 +31,7 @@ from retrieval.widening import widen
 CONTEXT_CANDIDATES = 100
 """Hits that a context is packed from."""
 DEEP = 50
-"""Hits among which a number is sought before a question for it is refused."""
+"""Hits among which support is sought before a question is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,15 @@ class SearchEngine:
         """The best passages alone, or why the documents in scope have no answer."""
         if not scope.stored:
             return _insufficient(self._no_documents(scope))
-        unknown = {p: unknown_names(self.catalog, p, targets=scope.stored) for p in phrasings}
-        if not facts and (refused := self._refused_words(unknown, scope)):
-            return _insufficient(*refused)
+        unknown_all = [self._unknown_words(phrasing, scope) for phrasing in phrasings]
+        if not facts and all(unknown_all):
+            return _insufficient(*(self._not_named(word, scope) for word in unknown_all[0]))
         found = self.rank(phrasings, scope, limit=limit)
-        # Names that one phrasing has and another does without are only noted.
-        avoided = [] if all(unknown.values()) else [names[0] for names in unknown.values() if names]
-        notes = (*found.notes, *(self._not_named(name, scope) for name in avoided), *scope.notes)
-        if not facts and (unit := self._unsupported_unit(phrasings, found, scope)):
-            unstated = f"no passage names what the question asks for together with a number in {unit}"
-            return _insufficient(unstated, *notes)
+        unknown = [unknown_names(self.catalog, phrasing, targets=scope.stored) for phrasing in phrasings]
+        unnamed = tuple(dict.fromkeys(self._not_named(names[0], scope) for names in unknown if names))
+        if not facts and (why := self._refused(phrasings, found, scope, unnamed=unnamed if all(unknown) else ())):
+            return _insufficient(*dict.fromkeys((*why, *unnamed)), *scope.notes)
+        notes = (*found.notes, *unnamed, *scope.notes)
         hits = pin_facts(self.catalog, found.hits, facts, targets=scope.targets)
         hits[:PINNED] = self._of_target(hits[:PINNED], scope)
         return found.model_copy(update={"hits": tuple(hits[:limit]), "notes": notes})
@@ -93,29 +93,26 @@ class SearchEngine:
         siblings = siblings_of(self.targets, scope.chip or scope.target)
         return [(of_target if scope.chip else marked)(hit, siblings) for hit in hits]
 
-    def _refused_words(self, unknown: Mapping[str, Sequence[str]], scope: Scope) -> list[str]:
-        """Notes on the unknown words of the first phrasing, if every phrasing has some.
+    def _refused(
+        self, phrasings: Sequence[str], found: SearchResult, scope: Scope, *, unnamed: Sequence[str]
+    ) -> Sequence[str]:
+        """Why the documents in scope have no answer; empty if they may have one.
 
         Args:
-            unknown: The unknown names of each phrasing.
+            unnamed: Notes on names that no document has, if every phrasing has one.
         """
-        words = [own or self._unknown_words(p, scope) for p, own in unknown.items()]
-        return [self._not_named(word, scope) for word in words[0]] if all(words) else []
+        number = asked_number(phrasings[0])
+        if number is None and not unnamed:
+            return ()
+        unit, stated = number or (" ", None)
+        words = [self.targets.without_names(p, scope.targets).replace(unit, " ") for p in phrasings]
+        supported = partial(is_supported, self.catalog, words, stated=stated, targets=scope.stored)
+        if supported(found.hits) or supported(self.rank(phrasings, scope, limit=DEEP).hits):
+            return ()
+        return unnamed or (f"no passage names what the question asks for together with a number in {unit}",)
 
     def _unknown_words(self, phrasing: str, scope: Scope) -> list[str]:
-        known, own = scope.stored, self.targets.without_names(phrasing)
-        return unknown_terms(self.catalog, phrasing, targets=known) or unknown_words(self.catalog, own, targets=known)
-
-    def _unsupported_unit(self, phrasings: Sequence[str], found: SearchResult, scope: Scope) -> str | None:
-        """The unit in which the first phrasing asks for a number, if no passage supports it, also far below `found`."""
-
-        def rankings() -> Iterator[Sequence[Hit]]:
-            yield found.hits
-            yield self.models.retriever(scope.chunks).search(phrasings, targets=scope.targets, limit=DEEP).hits
-
-        question = phrasings[0]
-        words = self.targets.without_names(question)
-        return unsupported_unit(self.catalog, question, words, rankings(), targets=scope.stored)
+        return unknown_words(self.catalog, self.targets.without_names(phrasing), targets=scope.stored)
 
     def _not_named(self, name: str, scope: Scope) -> str:
         where = f"no document of {self.targets.get(scope.target).name}" if scope.target else "no document"

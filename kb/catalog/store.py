@@ -22,7 +22,7 @@ COLUMNS = ("title", "heading", "body", "path", "identifiers")
 """Columns of the lexical index, in the order of the weights of `lexical`. One more column, `target`, only limits the
 scope and has weight 0."""
 ROW_COLUMNS = ("heading", "body", "identifiers")
-"""Columns of the lexical index of table rows, likewise."""
+"""Columns of the lexical index of table rows; it too has the column `target`."""
 
 _STORED_OTHERWISE = ("lines", "warnings", "sections", "chunks", "facts")
 _STORED_AS_THEY_ARE = [field.name for field in fields(DocumentRecord) if field.name not in _STORED_OTHERWISE]
@@ -122,7 +122,7 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
     # Search
 
     def lexical(
-        self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
+        self, match: str, *, weights: Sequence[float] = (1.0,) * 5, targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, float]]:
         """Chunk ids with BM25 scores, highest first, for the FTS5 expression `match` and one weight per column."""
         rows = self._all(
@@ -133,14 +133,12 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         )
         return [(row["id"], row["score"]) for row in rows]
 
-    def lexical_rows(
-        self, match: str, *, weights: Sequence[float], targets: Collection[str] | None, limit: int
-    ) -> list[tuple[int, int, float]]:
-        """Like `lexical` for table rows: (chunk id, row id, score). The weights are those of ROW_COLUMNS."""
+    def lexical_rows(self, match: str, *, targets: Collection[str] | None, limit: int) -> list[tuple[int, int, float]]:
+        """Like `lexical` for table rows: (chunk id, row id, score). All columns of ROW_COLUMNS weigh the same."""
         seen = self._of_seen.format(id="(SELECT chunk_id FROM table_row t WHERE t.id = lexical_row.rowid)")
         rows = self._all(
             f"""SELECT r.chunk_id, found.id, found.score FROM (
-                    SELECT rowid AS id, -bm25(lexical_row, {", ".join(map(str, (*weights, 0.0)))}) AS score
+                    SELECT rowid AS id, -bm25(lexical_row, 1.0, 1.0, 1.0, 0.0) AS score
                     FROM lexical_row WHERE lexical_row MATCH ? {seen} ORDER BY score DESC, rowid LIMIT ?
                 ) found JOIN table_row r ON r.id = found.id ORDER BY found.score DESC, found.id""",
             (within(targets, match), limit),

@@ -51,11 +51,8 @@ def tiles(kb: KnowledgeBase, tmp_path: Path) -> KnowledgeBase:
         ("Please tell me about wombats", "wombats"),
         ("tilechip wombats", "wombats"),
         ("本地缓存", "本地缓存"),
-        ("How many lanes does a wavefront have?", "wavefront"),
-        ("How many threads does a warp have?", "warp"),
-        ("Highest junction temperature of the device", "junction temperature"),
-        ("How many tiles does the Darjeeling chip contain?", "Darjeeling"),
-        ("Which register sets half-precision dot-products?", "half-precision"),
+        ("Address of TILE_CTRL", "TILE_CTRL"),
+        ("Which NVFP4 scale does MXDOT expect?", "NVFP4"),
         ("Bandwidth in GB/s of the external LPDDR memory", "GB/s"),
         ("Power of the tile in watts", "watts"),
         ("Peak single-precision GFLOPS of one tile", "GFLOPS"),
@@ -68,7 +65,7 @@ def test_what_no_document_states_is_refused_and_the_note_names_it(
     result = tiles.search(question, target="tilechip")
 
     assert (result.status, result.hits) == (Status.INSUFFICIENT, ())
-    assert any(named in note for note in result.notes)
+    assert any(named.casefold() in note.casefold() for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +73,12 @@ def test_what_no_document_states_is_refused_and_the_note_names_it(
     [
         "How many hardware threads does a tile have?",
         "Size in KB of the SRAM of a tile",
-        "How many cycles does the boot ROM take?",
         "At how many MHz does the vector unit multiply?",
         "How many bytes does register 12 of the port controller hold?",
         "How large is the memory that a kernel can use on a chip?",
         "Why does my wavefront wait for the port controller?",
+        "How many hardware threads does a warp of the tile have?",
+        "How many hardware threads does a tile of the Darjeeling chip have?",
         "Can I pin hot buffers in the SRAM?",
         "scheduling",
         "frobnicate a tile",
@@ -94,6 +92,13 @@ def test_what_the_documents_state_and_what_is_asked_in_other_words_is_searched_f
     result = tiles.search(question, target="tilechip")
 
     assert (result.status, result.notes) == (Status.OK, ())
+
+
+def test_an_unknown_name_beside_words_that_a_passage_has_is_noted_and_refuses_nothing(tiles: KnowledgeBase) -> None:
+    result = tiles.search("single-precision floating-point numbers of the vector unit (VXU)", target="tilechip")
+
+    assert "vector unit multiplies" in result.hits[0].passage.text
+    assert "mentions VXU" in result.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_name_in_no_document_in_scope_gives_no_hits_and_a_note(
         "does a half-height tile fit into 64 KB of LDS",
         "MI-300X local data share",
         "mfma of 16x16x32 tiles in 32-bit",
-        "two CUs and their LDS in KB",
+        "two CUs and their local data share",
         ["LDS of the XMX", "local data share"],
     ],
 )
