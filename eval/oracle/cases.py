@@ -17,14 +17,14 @@ from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import LOST, Comparison, Tolerance
-from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
+from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
 
 MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
-EXTREME = ("wide", "large", "outliers", "far")
+EXTREME = ("wide", "large", "outliers", "far", "lone")
 """Distributions that may overflow at some sizes only."""
 DRAWS = 8
 """So many other draws with the same outputs are no chance, even where an output is one truth value."""
@@ -174,7 +174,7 @@ def draw_case(
 def draw_cases(
     reference: Reference,
     structures: Sequence[Structure],
-    distributions: Sequence[str] = DISTRIBUTIONS,
+    distributions: Sequence[str] = ALL_DISTRIBUTIONS,
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
@@ -203,7 +203,8 @@ def draw_cases(
 
 def usable_distributions(reference: Reference, structures: Sequence[Structure]) -> list[str]:
     """The distributions of inputs on which the reference works."""
-    return [d for d in DISTRIBUTIONS if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
+    kept = [d for d in ALL_DISTRIBUTIONS if any(d in structure.distributions for structure in structures)]
+    return [d for d in kept if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
 
 
 @enough_memory()
