@@ -6,6 +6,7 @@ from eval.oracle.cases import (
     Case,
     check_new_outputs,
     check_repeatable,
+    check_state,
     draw_case,
     draw_cases,
     given_case,
@@ -66,6 +67,7 @@ class HeldOutCases:
         self.limit = "" if small or large else _own_sizes_only(task)
         """What the cases do not show, in a sentence."""
         check_repeatable(references[0])
+        check_state(references[0])
         check_new_outputs(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
         own = timed if timed and timed.is_large and runs_given else None

@@ -17,15 +17,17 @@ from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import LOST, Comparison, Tolerance
-from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, change_values
+from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
 
 MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
-EXTREME = ("wide", "large", "outliers", "far")
+EXTREME = ("wide", "large", "outliers", "far", "lone")
 """Distributions that may overflow at some sizes only."""
+DRAWS = 8
+"""So many other draws with the same outputs are no chance, even where an output is one truth value."""
 REPEATED = 1e-4
 """Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""
 
@@ -62,6 +64,8 @@ class Case:
     tolerances: tuple[Tolerance, ...]
     """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
+    spans: tuple[int, ...]
+    """See Expected."""
     seed: CaseSeed | None = None
     """None for inputs that were not drawn."""
 
@@ -170,7 +174,7 @@ def draw_case(
 def draw_cases(
     reference: Reference,
     structures: Sequence[Structure],
-    distributions: Sequence[str] = DISTRIBUTIONS,
+    distributions: Sequence[str] = ALL_DISTRIBUTIONS,
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
@@ -199,7 +203,8 @@ def draw_cases(
 
 def usable_distributions(reference: Reference, structures: Sequence[Structure]) -> list[str]:
     """The distributions of inputs on which the reference works."""
-    return [d for d in DISTRIBUTIONS if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
+    kept = [d for d in ALL_DISTRIBUTIONS if any(d in structure.distributions for structure in structures)]
+    return [d for d in kept if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
 
 
 @enough_memory()
@@ -216,8 +221,9 @@ def given_case(name: str, reference: Reference) -> Case:
         raise TaskError("the reference gives infinities or NaN", hint="draw inputs on which it gives finite numbers")
     check_repeatable(reference)
     check_new_outputs(reference)
-    other = reference.native(reference.inputs(new_seed()))
-    if [t.shape for t in other] == [t.shape for t in case.expected] and case.compare(other).outcome is Outcome.PASSED:
+    others = (reference.native(reference.inputs(new_seed())) for _ in range(DRAWS))
+    shapes = [t.shape for t in case.expected]
+    if all([t.shape for t in o] == shapes and case.compare(o).outcome is Outcome.PASSED for o in others):
         if case.differs_in_float64:
             raise TaskError(
                 "the reference gives other outputs in float64 than in its own precision, so none can be checked",
@@ -237,6 +243,16 @@ def check_repeatable(reference: Reference) -> None:
         raise TaskError(
             "the reference gives other outputs on the same inputs",
             hint="take randomness such as dropout out of forward(), or draw it in get_inputs()",
+        )
+
+
+def check_state(reference: Reference) -> None:
+    """Raises TaskError if another model with the same state gives other outputs: no candidate could give the same."""
+    inputs, other = reference.inputs(new_seed()), reference.with_same_state(new_seed())
+    if not all(map(_agree, reference.native(inputs), other.native(inputs))):
+        raise TaskError(
+            "the reference draws values in Model(...) that are not in its state_dict, so no candidate gets them",
+            hint="make them parameters, or buffers that are persistent",
         )
 
 

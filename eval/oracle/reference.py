@@ -76,6 +76,12 @@ class Reference:
     def state(self) -> dict[str, torch.Tensor]:
         return dict(self.model.state_dict())
 
+    def with_same_state(self, seed: int) -> "Reference":
+        """Another reference at the same sizes, with these parameters and buffers; what else it draws, from a seed."""
+        other = Reference(self.task, seed=seed, sizes=self.sizes, device=self.device)
+        self._guarded("load_state_dict()", partial(other.model.load_state_dict, self.state))
+        return other
+
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
@@ -266,6 +272,11 @@ def stored_once(x: torch.Tensor, *, by: torch.Tensor | None = None) -> torch.Ten
     """A tensor, or another of its shape, before it was expanded: no two elements of `by` are at one place of memory."""
     strides = (x if by is None else by).stride()
     return x[tuple(slice(1) if step == 0 else slice(None) for step in strides)] if 0 in strides else x
+
+
+def span_of(x: torch.Tensor) -> int:
+    """How many places of memory there are from the first to the last element."""
+    return 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)) if x.numel() else 0
 
 
 def with_values(x: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

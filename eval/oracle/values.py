@@ -6,12 +6,14 @@ from typing import Any
 
 import torch
 
-from eval.oracle.reference import Reference, as_numbers, is_float, with_values
+from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, with_values
 
 RARE = 2048
 """One in this many values is an outlier."""
 LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
+MOST = 1 << 16
+"""An honest serial sum in float32 tells values apart from one that is so many times as large."""
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""
 COMMON_ZEROS = 0.01
@@ -77,6 +79,19 @@ def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return x + times * x.abs().mean() if x.numel() else x
 
 
+def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """One value of each row is as large as all others together, or as MOST of them: none may be left out."""
+    places = _integers(0, x.shape[-1], (*x.shape[:-1], 1), generator)
+    sums = x.abs().mean(-1, keepdim=True, dtype=torch.float64) * min(x.shape[-1], MOST)
+    return x.scatter(-1, places, sums.clamp(max=torch.finfo(x.dtype).max / 4).to(x.dtype))
+
+
+def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Values keep their sign, but for zeros."""
+    noise = SPREAD * torch.randn(x.shape, generator=generator, device=x.device).to(x.dtype)
+    return torch.where(x == 0, noise.abs(), x * noise.exp())
+
+
 FACTORS: Mapping[str, Change] = {
     "signs": _signs,
     "wide": _powers_of_two(-10, 10),
@@ -88,11 +103,15 @@ FACTORS: Mapping[str, Change] = {
 """Distributions that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon
 added to a divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the
 usual ones."""
-REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far}
-"""Distributions that replace each value: each row holds one value, or is sorted, or all are far from zero."""
+REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone}
+"""Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, or one counts as
+much as all others of its row."""
+OF_CONSTANTS: Mapping[str, Change] = {"noise": _noise}
+"""The same for an input that is one number in every draw: nothing may rely on it, as on no constant parameter."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
+ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_CONSTANTS)
 EDGES = "edge"
 """A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
@@ -104,13 +123,15 @@ class Structure(Enum):
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
     INTEGERS = "integers, any of which may stand in the place of another of its row"
+    CONSTANT = "that it is one number, which may be another in each place"
     DRAWN = "more than a change of values keeps, so it is only drawn again"
 
     @property
     def distributions(self) -> tuple[str, ...]:
         """Those that keep the structure."""
         known = {
-            Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS)
+            Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
+            Structure.CONSTANT: ("given", *OF_CONSTANTS),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -141,7 +162,7 @@ def _changed(x: Any, structure: Structure, distributions: Sequence[str], generat
 def _values(
     x: torch.Tensor, structure: Structure, distributions: Sequence[str], generator: torch.Generator
 ) -> torch.Tensor:
-    if structure in (Structure.FREE, Structure.INTEGERS):
+    if structure in (Structure.FREE, Structure.INTEGERS, Structure.CONSTANT):
         return _mixed(x, distributions, generator)
     factors = _mixed(torch.ones_like(x), distributions, generator)
     return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
@@ -162,7 +183,7 @@ def _mixed(x: torch.Tensor, distributions: Sequence[str], generator: torch.Gener
 def _drawn_from(x: torch.Tensor, distribution: str, generator: torch.Generator) -> torch.Tensor:
     if distribution in FACTORS and x.is_floating_point():
         return x * FACTORS[distribution](x, generator)
-    changes = REPLACEMENTS if x.is_floating_point() else OF_INTEGERS
+    changes = {**REPLACEMENTS, **OF_CONSTANTS} if x.is_floating_point() else OF_INTEGERS
     return changes[distribution](x, generator) if distribution in changes and x.dim() and x.numel() else x
 
 
@@ -181,6 +202,8 @@ def _structure(one: Any, other: Any) -> Structure:
     one, other = as_numbers(one), as_numbers(other)
     if not is_float(one):
         return Structure.DRAWN if any(map(_is_bound, (one, other))) else Structure.INTEGERS
+    if torch.equal(one, other) and one.numel() > 1 and bool(one.min() == one.max()):
+        return Structure.CONSTANT
     if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
         return Structure.DRAWN
     zeros, same = one == 0, (one == 0) & (other == 0)

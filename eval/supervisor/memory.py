@@ -26,8 +26,9 @@ from kb.types.base import Frozen
 
 ALIGNMENT = 64
 """Alignment in bytes, the same as that of torch's CPU tensors."""
-MOST_STRETCH = 4
-"""Maximum ratio of the span of a strided output to its size."""
+MOST_STRETCH, ANY_STRETCH = 4, 1 << 28
+"""Maximum ratio of the span of a strided output to its size, and the span up to which any ratio is allowed: an output
+may be the last column of a larger result."""
 MOST_DIMENSIONS = 64
 """Of a tensor, as in torch."""
 WITHHELD = 16
@@ -179,7 +180,7 @@ def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
     if not isinstance(dtype, torch.dtype) or len(tensor.shape) != len(tensor.stride):
         raise ValueError(f"not a valid layout of a tensor: {tensor}")
     count = math.prod(tensor.shape)
-    if tensor.span > MOST_STRETCH * max(count, ALIGNMENT):
+    if tensor.span > max(MOST_STRETCH * count, ANY_STRETCH):
         raise ValueError(f"the output has {count} elements but spans {tensor.span}")
     return dtype
 

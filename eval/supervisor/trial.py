@@ -1,5 +1,6 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -212,8 +213,10 @@ class Trial(WorkerSettings):
             raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
             return [
-                self._read_output(worker, output, dtype, tuple(expected.shape))
-                for output, dtype, expected in zip(report.outputs, case.dtypes, case.expected, strict=True)
+                self._read_output(worker, output, dtype, tuple(expected.shape), span)
+                for output, dtype, expected, span in zip(
+                    report.outputs, case.dtypes, case.expected, case.spans, strict=True
+                )
             ]
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
@@ -231,7 +234,7 @@ class Trial(WorkerSettings):
         worker.ask("forget")
 
     def _read_output(
-        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...]
+        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...], span: int
     ) -> torch.Tensor:
         expected = str(dtype).removeprefix("torch.")
         if (output.dtype, output.shape) != (expected, shape):
@@ -239,6 +242,8 @@ class Trial(WorkerSettings):
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")
         if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, output):
             raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
+        if Guard.ALIASING in self.guards and output.span < min(span, math.prod(shape)):
+            raise Fault(Outcome.BAD_OUTPUT, f"elements of an output {list(shape)} share memory: write each of them")
         return self.memory.read(worker, output)
 
     def _try(self, worker: WorkerProcess, case: Case, *, settles: bool) -> CaseResult:

@@ -33,6 +33,9 @@ DRAWN = {
     "one-hot": ("nn.functional.one_hot(torch.randint(9, (N,)), 9).float()", Structure.DRAWN),
     "whole numbers": ("torch.randint(0, 9, (N,)).float()", Structure.DRAWN),
     "two values": ("torch.rand(N).round() * 0.5 + 0.1", Structure.DRAWN),
+    "one number": ("torch.full((N, N), 0.5)", Structure.CONSTANT),
+    "ones, expanded": ("torch.ones(1).expand(N)", Structure.CONSTANT),
+    "a number of no dimensions": ("torch.tensor(0.5)", Structure.DRAWN),
     "a mask with infinities": ("torch.full((N, N), -torch.inf).triu(1)", Structure.DRAWN),
     "always the same": ("torch.linspace(0.1, 0.9, N).flip(0).sin()", Structure.DRAWN),
     "integers": ("torch.randint(0, 9, (N,))", Structure.INTEGERS),
@@ -96,6 +99,15 @@ def test_integers_stay_numbers_that_were_drawn_for_their_row(rows: int, columns:
     assert all(set(row.tolist()) <= set(before.tolist()) for row, before in zip(changed, x, strict=True))
 
 
+def test_a_number_that_is_always_the_same_becomes_others_of_its_sign() -> None:
+    x = torch.tensor([[0.0] * 9, [2.0] * 9])
+
+    [changed] = change_values([x], [Structure.CONSTANT], ["noise", "wide"], 7)
+
+    assert bool((changed > 0).any()) and bool((changed >= 0).all())
+    assert changed.unique().numel() > 9
+
+
 def test_equal_integers_are_those_of_largest_magnitude() -> None:
     x = torch.tensor([[1, -3, 2], [4, -3, 2]])
 
@@ -114,6 +126,7 @@ LOOKS = {
     "outliers": lambda x, given: 0 < int((x != given).sum()) <= x.numel() / RARE and float(x.max()) > 20,
     "equal": lambda x, given: bool((x == x[:, :1]).all()),
     "sorted": lambda x, given: bool((x.diff(dim=-1) >= 0).all()),
+    "lone": lambda x, given: bool((x.amax(-1) / x.sum(-1) > 0.45).all()) and int((x != given).sum()) == len(x),
     "far": lambda x, given: (
         float(x.min()) > 100 * float(given.std()) and float((x.double() - given.double()).std()) < 1e-4
     ),
@@ -129,18 +142,18 @@ def test_values_look_like_their_kind(kind: str) -> None:
     assert LOOKS[kind](changed, x)
 
 
-@pytest.mark.parametrize("shape", [(80, 300), (1, 80, 300), (80, 3, 5, 20)])
+@pytest.mark.parametrize("shape", [(88, 300), (1, 88, 300), (88, 3, 5, 20)])
 def test_in_mixed_values_every_slice_has_a_kind_of_its_own(shape: tuple[int, ...]) -> None:
     x = torch.rand(shape) + 0.01
 
     [mixed] = change_values([x], [Structure.FREE], DISTRIBUTIONS, 7)
 
-    rows, given_rows = (t.reshape(80, -1) for t in (mixed, x))
+    rows, given_rows = (t.reshape(88, -1) for t in (mixed, x))
     same = int((rows == given_rows).all(dim=1).sum())
     negative = int((rows < 0).any(dim=1).sum())
     small = int(((rows.amax(dim=1) < 1e-3) & (rows.amax(dim=1) > 1e-9)).sum())
-    assert negative == small == 80 / len(DISTRIBUTIONS)
-    assert same < 2 * 80 / len(DISTRIBUTIONS), "those as given, and those in which there is no outlier"
+    assert negative == small == 88 / len(DISTRIBUTIONS)
+    assert same < 2 * 88 / len(DISTRIBUTIONS), "those as given, and those in which there is no outlier"
 
 
 def test_a_vector_of_mixed_values_is_cut_into_pieces() -> None:
