@@ -19,6 +19,7 @@ from ingest.readers.html.text import (
     unmarked,
     without_delimiters,
 )
+from ingest.readers.macros import with_macro_warning
 from ingest.source import Source
 
 _MAIN = ("[role=main]", "main", "article", "div.body", "#doc-content", "#content")
@@ -38,6 +39,7 @@ _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
 _MOST_SPANNED = 1000  # the limit of browsers
 _MOST_CELLS = 1_000_000
+_INCLUDE = re.compile(r"<!--\s*#\s*include\s+(?:virtual|file)=[\"']([^\"'\n]+)")
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
 
 
@@ -48,7 +50,10 @@ _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
 def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
     _Reader(builder, 1).page(parse(source.text, 1))
-    return builder.build()
+    for include in _INCLUDE.finditer(source.text):
+        line = source.text.count("\n", 0, include.start()) + 1
+        builder.warnings.append(f"line {line}: include of {include[1]}: a server adds it")
+    return with_macro_warning(builder.build(), "html")
 
 
 def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
