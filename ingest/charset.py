@@ -6,6 +6,7 @@ ones with a few signs such as `°` and short Chinese, Japanese and Russian ones.
 
 import codecs
 import re
+from contextlib import suppress
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -15,13 +16,15 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _DECLARED_WITHIN = 4096
-_DECLARATION = re.compile(
-    rb"\A\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)"
-    rb"|<meta\s[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)"
-    rb"|\A(?:.*\n)?.*?coding[:=][ \t]*([\w.-]+)"
-    rb"|^:encoding:[ \t]*([\w.-]+)",
-    re.IGNORECASE | re.MULTILINE,
-)
+_DECLARATIONS = [
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for pattern in (
+        rb"\A\s*<\?xml[^>]*?\sencoding\s*=\s*[\"']([\w.:-]+)",
+        rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)",
+        rb"\A(?:.*\n)?.*?coding[:=][ \t]*([\w.-]+)",
+        rb"^:encoding:[ \t]*([\w.-]+)",
+    )
+]
 """XML, HTML, the comment in the first two lines that editors and Python read, AsciiDoc."""
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _ENCODING = re.compile(r"(?:gb|big5|cp|shift_jis|euc|iso8859|iso2022_jp|koi8|mac|tis|hz)[\w-]*")
@@ -81,14 +84,14 @@ def decoded(content: bytes) -> tuple[str, str]:
 def _declared(content: bytes) -> str:
     """The encoding that a text declares; empty if it is none, or not one of bytes beyond ASCII."""
     begins = content[:_DECLARED_WITHIN]
-    found = _DECLARATION.search(_COMMENT.sub(b"", begins)) or _DECLARATION.match(begins)
-    if found is None:
-        return ""
-    try:
-        name = codecs.lookup(next(filter(None, found.groups())).decode().lower().removeprefix("x-")).name
-    except LookupError:
-        return ""
-    return _LARGER.get(name, name) if _ENCODING.fullmatch(name) else ""
+    for declaration in _DECLARATIONS:
+        # Comments of HTML do not count, unless the comment is the declaration.
+        found = declaration.search(_COMMENT.sub(b"", begins)) or declaration.match(begins)
+        with suppress(LookupError):
+            name = codecs.lookup(found[1].decode().lower().removeprefix("x-")).name if found else ""
+            if _ENCODING.fullmatch(name):
+                return _LARGER.get(name, name)
+    return ""
 
 
 def _guessed(content: bytes) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ingest.archives import is_archive, unpacked
 from kb.catalog import storage_errors
 from kb.errors import SkillError
+from kb.skillbook.files import MAIN
 from kb.skillbook.foreign import SkillFolder, attached, load_adopted, skill_folders
 from kb.skillbook.lint import Finding, lint
 from kb.skillbook.select import ANY
@@ -74,8 +75,10 @@ def lint_skills(kb: "KnowledgeBase", path: Path) -> dict[str, list[Finding]]:
 
 
 def _folders(kb: "KnowledgeBase", path: Path) -> list[SkillFolder]:
-    read = unpacked(path, kb.settings.home).folder if path.is_file() and is_archive(path) else path
-    return skill_folders(path, read)
+    path = path.parent if path.name == MAIN else path
+    if not path.exists():
+        raise SkillError(f"no such folder or archive: {path}", hint="check the path")
+    return skill_folders(path, unpacked(path, kb.settings.home).folder if path.is_file() and is_archive(path) else path)
 
 
 def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported:

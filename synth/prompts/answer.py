@@ -69,7 +69,7 @@ def parse_answer(text: str, language: Language) -> Answer:
         AnswerError: there is no such block, or it is empty or not closed.
     """
     text = text.encode(errors="replace").decode()  # JSON may contain lone surrogates, which source files cannot
-    text = re.sub(r"\r\n?", "\n", text)
+    text = re.sub(r"\r\n?", "\n", text.removeprefix("\ufeff"))
     answer, taken = _without_reasoning(text), ""
     if not (fences := _fences(answer, language)) and (fences := _fences(text, language)):
         answer, taken = text, "the block stood in the reasoning"

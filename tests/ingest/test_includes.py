@@ -359,3 +359,34 @@ def test_macros_stay_and_are_reported_once_for_a_file(root: Path) -> None:
 
     assert "{{ version }}" in document.text
     assert document.warnings == ("line 1: the macro {{ version }} is not expanded, nor are 1 more",)
+
+
+UNEXPANDED = {
+    "a.md": ["{{ size() }}", "{{< param size >}}", "{{% size %}}", "!include x.md"],
+    "a.rst": ["|size|", "{{ size }}", '{% include "x.rst" %}'],
+    "a.adoc": ["{size}", "{{ size }}"],
+    "a.html": ["{{ size | x }}", "<%= size %>", '{% include "x.html" %}'],
+}
+
+
+@pytest.mark.parametrize(("name", "macro"), [(name, macro) for name, macros in UNEXPANDED.items() for macro in macros])
+def test_a_macro_of_any_format_stays_and_is_reported(root: Path, name: str, macro: str) -> None:
+    document = read(root / name, f"{macro}\n".encode(), root=root)
+
+    assert macro in document.text
+    assert document.warnings == (f"line 1: the macro {macro} is not expanded",)
+
+
+def test_what_a_server_includes_in_html_is_reported(root: Path) -> None:
+    document = read(root / "a.html", b'<p>a</p>\n<!--#include virtual="/part.html" -->', root=root)
+
+    assert document.warnings == ("line 2: include of /part.html: a server adds it",)
+
+
+def test_files_that_hugo_includes_and_boxes_of_hugo_are_read(root: Path) -> None:
+    (root / "part.md").write_text("The zebra.\n", encoding="utf-8")
+    text = '{{% readfile file="part.md" %}}\n\n{{< tab title="H100" >}}\nIt has 8.\n{{< /tab >}}\n'
+
+    document = read(root / "a.md", text.encode(), root=root)
+
+    assert (document.text, document.warnings) == ("The zebra.\n\nH100\nIt has 8.", ())

@@ -20,6 +20,7 @@ READ = {
     "tildes": ("~~~cpp\n{code}~~~", ""),
     "longer fence": ("`````cpp\n{code}`````", ""),
     "carriage returns": ("note: n\r\n```cpp\r\n{code}```\r\n", "n"),
+    "a byte order mark": ("\ufeffnote: n\n```cpp\n{code}```", "n"),
     "page breaks": ("a\x0cb\u2028c\nnote: n\n```cpp\n{code}```", "n"),
     "one of several in the language": ("```sh\nmake\n```\n```cpp\n{code}```\n```\nx\n```", ""),
     "the last of two": ("note: n\n```cpp\nint old;\n```\nBetter:\n```cpp\n{code}```", "n; block 2 of 2 was taken"),

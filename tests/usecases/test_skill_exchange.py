@@ -180,6 +180,14 @@ def test_a_skill_that_holds_a_kernel_becomes_a_kernel(kb: KnowledgeBase, tmp_pat
     assert (held.kind, held.language, held.candidate and held.candidate.source) == ("kernel", "triton", code)
 
 
+def test_a_skill_may_be_named_by_its_file_and_a_path_that_is_gone_is_said(kb: KnowledgeBase, tmp_path: Path) -> None:
+    folder = foreign(tmp_path / "tile-tuning")
+
+    assert taken(kb, folder / "SKILL.md") == {"tile-tuning": ""}
+    with pytest.raises(SkillError, match=r"no such folder or archive: .*/gone"):
+        import_skills(kb, tmp_path / "gone")
+
+
 @pytest.mark.parametrize("folder", ["", "others-main/", "others/tile-tuning/"])
 def test_an_archive_is_imported_and_one_skill_in_it_needs_no_folder_of_its_name(
     kb: KnowledgeBase, tmp_path: Path, folder: str
@@ -237,7 +245,7 @@ def test_what_is_hidden_in_a_folder_is_not_imported(kb: KnowledgeBase, team: Pat
     assert taken(kb, team) == {"plain": ""}
 
 
-@pytest.mark.parametrize("name", ["", "none", "file.txt"])
+@pytest.mark.parametrize("name", ["", "file.txt"])
 def test_a_path_without_skills_is_an_error(kb: KnowledgeBase, tmp_path: Path, name: str) -> None:
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "empty").mkdir()

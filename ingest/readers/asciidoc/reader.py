@@ -16,6 +16,7 @@ from ingest.readers.asciidoc.source import ATTRIBUTE, Attributes, expand
 from ingest.readers.asciidoc.syntax import Style
 from ingest.readers.asciidoc.table import RawCell, RawTable, raw_table
 from ingest.readers.html.reader import add_html
+from ingest.readers.macros import with_macro_warning
 from ingest.source import Source
 
 
@@ -24,7 +25,7 @@ def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(warnings=expanded.warnings)
     document = _Document(builder, syntax.labels("\n".join(expanded.lines)))
     _Blocks(document, expanded.lines, is_whole=True).read()
-    return expanded.cite(builder.build())
+    return with_macro_warning(expanded.cite(builder.build()), "asciidoc")
 
 
 @dataclass(slots=True)

@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import islice
+from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
@@ -21,16 +22,16 @@ _IS_GUTTER = re.compile(r"gutter|num|line", re.IGNORECASE)
 _IS_CODE = re.compile(r"code|highlight", re.IGNORECASE)
 
 
-def code_of(node: LexborNode) -> Iterator[str]:
-    """Yield the pieces of the code in `node`."""
+def code_of(node: LexborNode, left_out: Set[int] = frozenset()) -> Iterator[str]:
+    """Yield the pieces of the code in `node`, without the nodes with these ids."""
     for child in children(node):
         if child.is_text_node:
             text = child.text_content or ""
             yield text if text.strip() or node.tag not in _AROUND_LINES else ""
         elif child.tag == "br":
             yield "\n"
-        elif child.tag not in _NO_CODE and not classes(child) & UNSEEN_CLASSES:
-            yield from code_of(child)
+        elif child.tag not in _NO_CODE and child.mem_id not in left_out and not classes(child) & UNSEEN_CLASSES:
+            yield from code_of(child, left_out)
             yield "\n" * (child.tag in _LINES)
 
 
@@ -48,12 +49,16 @@ def language_of(node: LexborNode) -> str:
     return ""
 
 
-def take_line_numbers(root: LexborNode) -> set[int]:
-    """Take the line numbers of listings out of a page, and return the tables whose rows are lines of code."""
-    for listing in root.css("pre"):
-        for numbers in [*_inside(listing), *_beside(listing, root)]:
-            numbers.decompose()
-    return {table.mem_id for table in root.css("table") if table.css_first("pre") is None and _is_listing(table)}
+def line_numbers(root: LexborNode) -> tuple[set[int], set[int]]:
+    """The ids of the nodes that hold line numbers of listings, and of the tables whose rows are lines of code."""
+    listings = root.css("pre")
+    numbers = {node.mem_id for listing in listings for node in (*_inside(listing), *_beside(listing, root))}
+    tables = set()
+    for table in root.css("table"):
+        if table.css_first("pre") is None and (beside := _of_rows(table)):
+            tables.add(table.mem_id)
+            numbers |= beside
+    return numbers, tables
 
 
 def _inside(listing: LexborNode) -> list[LexborNode]:
@@ -91,11 +96,19 @@ def _beside(listing: LexborNode, root: LexborNode) -> list[LexborNode]:
         around = place.parent
         if around is None or place.mem_id == root.mem_id or place.tag in ("li", "main", "article", "section"):
             break
-        for other in children(around):
-            if other.mem_id != place.mem_id and other.is_element_node and _counts(other, lines):
+        for other in (_neighbour(place, "prev"), _neighbour(place, "next")):
+            if other is not None and _counts(other, lines):
                 return [other]
         place = around
     return []
+
+
+def _neighbour(node: LexborNode, side: Literal["prev", "next"]) -> LexborNode | None:
+    """The next element on one side."""
+    other: LexborNode | None = getattr(node, side)
+    while other is not None and not other.is_element_node:
+        other = getattr(other, side)
+    return other
 
 
 def _counts(node: LexborNode, lines: int) -> bool:
@@ -111,21 +124,17 @@ def _counts(node: LexborNode, lines: int) -> bool:
     return is_plain or bool(_IS_GUTTER.search(names))
 
 
-def _is_listing(table: LexborNode) -> bool:
-    """Whether each row is a line of code, behind its number; the numbers are then taken out."""
+def _of_rows(table: LexborNode) -> set[int]:
+    """The ids of the cells with line numbers in a table whose rows are lines of code; empty if it is none."""
     rows = [[cell for cell in children(row) if cell.tag in ("td", "th")] for row in table.css("tr")]
     if any(len(cells) != 2 or not classes(cells[0]) for cells in rows):
-        return False
+        return set()
     texts = [
         unmarked(first.text() or "").strip() or first.attributes.get("data-line-number") or "" for first, _ in rows
     ]
     named = (" ".join([*classes(table), *classes(code), *classes(code.first_child or code)]) for _, code in rows)
-    is_code = all(_IS_CODE.search(names) for names in named)
-    if not is_code or not all(text.isdecimal() for text in texts) or not _are_lines([int(t[:9]) for t in texts]):
-        return False
-    for first, _ in rows:
-        first.decompose()
-    return True
+    is_code = all(map(_IS_CODE.search, named)) and all(text.isdecimal() for text in texts)
+    return {first.mem_id for first, _ in rows} if is_code and _are_lines([int(t[:9]) for t in texts]) else set()
 
 
 def _are_lines(numbers: Sequence[int]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from selectolax.lexbor import LexborNode
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.html.listing import code_of, language_of, take_line_numbers
+from ingest.readers.html.listing import code_of, language_of, line_numbers
 from ingest.readers.html.text import (
     INLINE,
     LineText,
@@ -19,6 +19,7 @@ from ingest.readers.html.text import (
     unmarked,
     without_delimiters,
 )
+from ingest.readers.macros import with_macro_warning
 from ingest.source import Source
 
 _MAIN = ("[role=main]", "main", "article", "div.body", "#doc-content", "#content")
@@ -38,6 +39,7 @@ _BLOCKS = "p, ul, ol, dl, div, table, pre, h1, h2, h3, h4, h5, h6"
 _NO_CELL_TEXT = "table, pre, h1, h2, h3, h4, h5, h6"
 _MOST_SPANNED = 1000  # the limit of browsers
 _MOST_CELLS = 1_000_000
+_INCLUDE = re.compile(r"<!--\s*#\s*include\s+(?:virtual|file)=[\"']([^\"'\n]+)")
 _TITLE_SUFFIX = re.compile(r"\s+[—–|·-]\s[^—–|·]*\b(?:documentation|docs)\b[^—–|·]*$", re.IGNORECASE)
 
 
@@ -48,7 +50,10 @@ _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
 def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
     _Reader(builder, 1).page(parse(source.text, 1))
-    return builder.build()
+    for include in _INCLUDE.finditer(source.text):
+        line = source.text.count("\n", 0, include.start()) + 1
+        builder.warnings.append(f"line {line}: include of {include[1]}: a server adds it")
+    return with_macro_warning(builder.build(), "html")
 
 
 def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
@@ -76,13 +81,13 @@ class _Reader:
         self._lead: list[LineText] = []
         """Beginning of the next text: the term it defines, or the kind of a note."""
         self._told: set[int] = set()
-        """Nodes already written, before the nodes that contain them."""
+        """Nodes that are not written where they stand: line numbers, and what was written before its place."""
         self._furniture = {"nav", "title"}
         self._listings: set[int] = set()
         """Tables that hold a line of code in each row."""
 
     def page(self, body: LexborNode) -> None:
-        self._listings = take_line_numbers(body)
+        self._told, self._listings = line_numbers(body)
         main = _main(body)
         if main is None:
             self._furniture |= _AROUND
@@ -96,7 +101,7 @@ class _Reader:
             self._around(body, [node.mem_id for node in _path(main)])
 
     def piece(self, body: LexborNode) -> None:
-        self._listings = take_line_numbers(body)
+        self._told, self._listings = line_numbers(body)
         self.add(body)
 
     def _begins_with_title(self, content: LexborNode) -> bool:
@@ -187,7 +192,7 @@ class _Reader:
 
     def _code(self, node: LexborNode, language: str) -> None:
         self._end_text(alone=True)
-        marked = "".join(code_of(node))
+        marked = "".join(code_of(node, self._told))
         (start, first), *_, (end, last) = line_marks(marked) * 2 or [(0, self._run.line)] * 2
         code = unmarked(marked[marked.rfind("\n", 0, start) + 1 :])
         # If tags also break lines, all lines cite the first.

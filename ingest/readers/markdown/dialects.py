@@ -28,6 +28,7 @@ def _figure(include: re.Match[str]) -> str:
     return f"![]({include[1]}) {include[2]}".replace('\\"', '"')
 
 
+_BOX = "(?:admonition|alert|callout|cards?|caution|details|expand|hint|info|note|notice|tabs?|tabpane|tip|warning)"
 _AT = r"(?<![\w@\\])[@\\]"
 _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(pattern), by)
@@ -52,8 +53,11 @@ _REWRITTEN: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
         (r"""\{%-? *include .*?path=["']([^"']*)["'].*?%\}""", r"![](\1)"),
         (r"\{%-? *details +(.*?) *-?%\}", r"<details><summary>\1</summary>"),
         (r"\{%-? *enddetails *-?%\}", "</details>"),
-        (r"\{%-? +\w.*?%\}", ""),
+        (r"(?<!\{)\{%-? +\w.*?%\}(?!\})", ""),
         (r"\{\{ *(?:site|page|include)\.[^{}]*\}\}", ""),
+        # Hugo
+        (rf'\{{\{{[%<]\s*{_BOX}\b[^{{}}]*?(?:title|label|name)="([^"]*)"[^{{}}]*[%>]\}}\}}', r"**\1**"),
+        (rf"\{{\{{[%<]\s*/?\s*{_BOX}\b[^{{}}]*[%>]\}}\}}", ""),
         # MyST, and tables of contents
         (r"^\([^()\s]+\)=[ \t]*$", ""),
         (r"^\+\+\+( .*)?$", ""),

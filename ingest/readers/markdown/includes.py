@@ -1,10 +1,8 @@
-"""Includes of mdBook and MkDocs in Markdown, and the macros that only their programs can expand."""
+"""Includes of mdBook, MkDocs and Hugo in Markdown."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-from ingest.builder import BlockKind, ParsedDocument
 from ingest.readers.includes import MYST, Directive
 
 _FILE = r"(?P<file>[^\s:\"'!{}]+)"
@@ -15,17 +13,13 @@ _EXCLAMATION = rf"\{{!>?\s*{_FILE}(?:!lines=(?P<lines>[\d \t-]+))?\s*!\}}"
 _NO_LAYOUT = r"(?!\S+\.(?:html|liquid)\b)"
 _VALUES = r"(?P<options>(?:\s+\w+=(?:\"[^\"]*\"|'[^']*'))*)"
 _JINJA = rf"\{{%-?\s*include(?:_relative|-markdown)?\s+{_NO_LAYOUT}[\"']?{_FILE}[\"']?{_VALUES}\s*-?%\}}"
-_INCLUDES = [re.compile(rf"(?P<lead>[ \t]*){form}[ \t]*") for form in (_MDBOOK, _SNIPPET, _EXCLAMATION, _JINJA)]
-_MARK = re.compile(r"#include|#rustdoc|#playground|8<|\{!|\{%")
+_HUGO = rf"\{{\{{[%<]\s*(?:include|readfile|readFile)\s+(?:file=|path=)?[\"']?{_FILE}[\"']?\s*[%>]\}}\}}"
+_FORMS = (_MDBOOK, _SNIPPET, _EXCLAMATION, _JINJA, _HUGO)
+_INCLUDES = [re.compile(rf"(?P<lead>[ \t]*){form}[ \t]*") for form in _FORMS]
+_MARK = re.compile(r"#include|#rustdoc|#playground|8<|\{!|\{%|\{<")
 _OPTION = re.compile(r"(\w+)=(?:\"([^\"]*)\"|'([^']*)')")
 _SNIPPET_BLOCK = re.compile(r"^([ \t]*)(-+8<-+)[ \t]*\n(.*?)^[ \t]*\2[ \t]*$", re.MULTILINE | re.DOTALL)
 _SNIPPET_LINE = re.compile(r"^[ \t]*([^;\s].*?)[ \t]*$", re.MULTILINE)
-_MACRO = re.compile(
-    r"\{\{-?\s*(?:[A-Za-z_][\w.]*\s*(?:\([^{}]*\)|\|[^{}]*)?"
-    r"|#(?!include\b|rustdoc_include\b|playground\b|title\b)[^{}]*)-?\}\}"
-)
-_VERBATIM = re.compile(r"(`+).*?\1|\$[^$\n]*\$")
-"""Code and formulas."""
 _OPTIONS = {"start": "start-after", "end": "end-before"}
 
 
@@ -63,18 +57,3 @@ def prepare(text: str) -> str:
 
 
 MARKDOWN = MYST._replace(find=find, prepare=prepare)
-
-
-def with_macro_warning(document: ParsedDocument, *others: re.Pattern[str]) -> ParsedDocument:
-    """Add a warning to a `document` whose text names macros, also of `others`, which stay as they are written."""
-    macros = []
-    for block in document.blocks:
-        if block.kind is not BlockKind.CODE:
-            text = _VERBATIM.sub("", document.text[block.start : block.end])
-            macros += [(found[0], block.start) for macro in (_MACRO, *others) for found in macro.finditer(text)]
-    if not macros:
-        return document
-    (first, start), *more = macros
-    line = document.lines[document.text.count("\n", 0, start)]
-    rest = f", nor are {len(more)} more" if more else ""
-    return replace(document, warnings=(*document.warnings, f"line {line}: the macro {first} is not expanded{rest}"))

@@ -31,7 +31,6 @@ _USES_MODULES = re.compile(rf"^{_IMPORT};?[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.MULTILINE)
 _OPENS, _ENDS = "\x01", "\x02"
 """Where a tag stood: lines between both may be indented."""
-EXPRESSION = re.compile(r"\{[A-Za-z_][\w.]*(?:\([^{}]*\))?\}")
 
 
 def is_mdx(text: str) -> bool:

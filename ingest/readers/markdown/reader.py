@@ -15,9 +15,10 @@ from ingest.readers import directives
 from ingest.readers.delimited import csv_rows
 from ingest.readers.html.reader import add_html, flat_text
 from ingest.readers.includes import Expanded, expand
+from ingest.readers.macros import with_macro_warning
 from ingest.readers.markdown import mdx
 from ingest.readers.markdown.dialects import DEEPEST, common, markdown
-from ingest.readers.markdown.includes import MARKDOWN, with_macro_warning
+from ingest.readers.markdown.includes import MARKDOWN
 from ingest.readers.markdown.text import flat, inline
 from ingest.readers.notation import figure
 from ingest.readers.rst.reader import add_rst
@@ -43,7 +44,7 @@ def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder(warnings=expanded.warnings)
     reader = _Reader(builder, expanded)
     reader.add("\n".join(expanded.lines), 1)
-    document = with_macro_warning(expanded.cite(builder.build()), *[mdx.EXPRESSION] * is_mdx)
+    document = with_macro_warning(expanded.cite(builder.build()), "mdx" if is_mdx else "markdown")
     return directives.with_stub_warning(document, reader.generated)
 
 

@@ -13,6 +13,7 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.readers import directives
 from ingest.readers.html.reader import add_html, flat_text
 from ingest.readers.includes import RST, Expanded, expand
+from ingest.readers.macros import with_macro_warning
 from ingest.readers.notation import figure, script
 from ingest.readers.rst.sphinx import FURNITURE, GENERATED, LABEL, fallbacks
 from ingest.source import Source
@@ -45,7 +46,8 @@ def read(file: Source) -> ParsedDocument:
     source = expand(file, RST)
     builder = DocumentBuilder(warnings=source.warnings)
     generated = add_rst(builder, source.lines, source)
-    return directives.with_stub_warning(source.cite(builder.build()), generated)
+    document = with_macro_warning(source.cite(builder.build()), "rst")
+    return directives.with_stub_warning(document, generated)
 
 
 def add_rst(builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, first_line: int = 1) -> set[str]:
