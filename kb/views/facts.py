@@ -69,7 +69,7 @@ class QuotedPassage(Frozen):
     place: str
     trust: Trust
     text: str
-    """Headings and text; `(above)` if an earlier question has it."""
+    """Headings, and the lines that may state a fact; `(above)` if earlier questions have them all."""
 
 
 class WorksheetLine(Frozen):
@@ -175,7 +175,7 @@ def questions(kb: "KnowledgeBase", target: str, *, topic: str | None = None, eve
 
 
 def _worksheet(kb: "KnowledgeBase", target: str, entries: "Iterable[Entry]") -> Worksheet:
-    own, shown = kb.targets.get(target).name, set[str]()
+    own, shown = kb.targets.get(target).name, set[tuple[str, str]]()
     return Worksheet(target=own, lines=tuple(_line(entry, own, shown) for entry in entries))
 
 
@@ -223,7 +223,7 @@ def _unasked(found: "FactsAnswered") -> Iterator[str]:
         yield f"{found.unreadable} lines of the model were no answers"
 
 
-def _line(entry: "Entry", own: str, shown: set[str]) -> WorksheetLine:
+def _line(entry: "Entry", own: str, shown: set[tuple[str, str]]) -> WorksheetLine:
     return WorksheetLine(
         topic=entry.line.topic,
         question=entry.line.asks,
@@ -241,12 +241,12 @@ def in_words(fact: Fact, own: str) -> str:
     return f"{fact.quantity} = {_holding(fact).amount}{f' ({conditions})' if conditions else ''} [{fact.citation.id}]"
 
 
-def _quoted(passage: "Passage", shown: set[str]) -> QuotedPassage:
-    """The passage, whose text is left out if its id is in `shown`; the id is added."""
-    key = passage.citation.id
-    text = "(above)" if key in shown else f"{passage.trail}\n{passage.body}"
-    shown.add(key)
-    return view_of(QuotedPassage, passage, text=text)
+def _quoted(passage: "Passage", shown: set[tuple[str, str]]) -> QuotedPassage:
+    """The passage without the lines that are `shown` already; its lines are added."""
+    lines = [(passage.citation.id, line) for line in passage.body.split("\n")]
+    fresh = [line for key, line in lines if (key, line) not in shown]
+    shown.update(lines)
+    return view_of(QuotedPassage, passage, text="\n".join((passage.trail, *fresh)) if fresh else "(above)")
 
 
 def _conflict(conflict: "Conflict") -> ConflictView:
