@@ -306,7 +306,9 @@ def _show_facts(found: "Facts") -> None:
     if found.facts:
         show("`kb cite ID` opens the cited place, `--json` shows each source")
     else:
-        show_wrapped(f"`kb facts worksheet {found.target}` shows what to read, `kb facts ask {found.target}` where")
+        for passage in found.unread:
+            show_wrapped(f"stated, not read as a fact: {passage.text} [{passage.id} {passage.place}]")
+        show_wrapped(f"`kb facts ask {found.target}` prints what to read; `kb facts answer` stores what you read there")
 
 
 def _show_statements(found: "Facts") -> None:

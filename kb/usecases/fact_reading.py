@@ -7,6 +7,7 @@ from kb.catalog import write_lock
 from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
 from kb.facts.book import Conflict
+from kb.facts.quantities import quantities
 from kb.facts.quotes import number_of, quote_spans, refusal
 from kb.facts.resolution import holding
 from kb.facts.worksheet import Entry, Line, topics, worksheet
@@ -20,8 +21,8 @@ from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
 from retrieval.excerpt import Part, parts_of
 from retrieval.precedence import is_set_aside
-from retrieval.terms import asked_terms, terms
-from retrieval.whose import blanked
+from retrieval.terms import asked_terms, states_amount, terms
+from retrieval.whose import blanked, without_siblings
 from synth.authors.asking import Desk
 from synth.authors.author import AuthorError, Outcome
 from synth.fact_answers import ask_for_facts
@@ -34,6 +35,8 @@ ASKED = 3
 """Least terms that a part without a number shares with its question."""
 PLACE_CHARACTERS = 100
 """About the length of the place and the headings of a passage."""
+UNREAD, LOOKED_THROUGH, LONGEST_SHOWN = 8, 200, 300
+"""Of a target of which no fact holds: most sentences, passages among which they are sought, characters of one."""
 SEARCHED = 30
 """Most passages in which a quote is sought by its words."""
 WORDS_SEARCHED = 12
@@ -83,6 +86,26 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
             found = home.search_engine.find(*question, limit=FOUND)
             passages = tuple(_telling([hit.passage for hit in found.hits], entry.line))
             yield entry.model_copy(update={"passages": passages})
+
+
+def unread(home: Home, target: str) -> list[Passage]:
+    """Sentences and rows of a target's own documents that state amounts, each as a passage cut to it.
+
+    It is for a target of which no fact holds: what its documents say is then at least seen. Those that name a quantity
+    come alone if there are any.
+    """
+    own = home.targets.get(target).name
+    paths = [document.path for document in home.documents.stored(own) if document.target == own]
+    chunks = home.catalog.chunks_of(paths) if paths else {}
+    stating = [chunk for chunk, (_, text) in chunks.items() if states_amount(text)][:LOOKED_THROUGH]
+    passages = (without_siblings(p, siblings_of(home.targets, own)) for p in home.catalog.passages(stating))
+    found = [
+        passage.model_copy(update={"lead": "", "text": part.text.strip()})
+        for passage in passages
+        for part in (() if passage.about else parts_of(passage))
+        if states_amount(part.text) and len(part.text) <= LONGEST_SHOWN
+    ]
+    return ([p for p in found if quantities().names.mentions(p.text)] or found)[:UNREAD]
 
 
 def _telling(found: Iterable[Passage], line: Line) -> Iterator[Passage]:

@@ -54,15 +54,6 @@ class StatedFact(Frozen):
         return self.place.rpartition("#page=" if "#page=" in self.place else ":")[0]
 
 
-class Facts(Listing):
-    of = "facts"
-    named = "quantity"
-    target: str
-    facts: tuple[StatedFact, ...]
-    waiting: int
-    """Number of facts that were read and wait to be confirmed."""
-
-
 class QuotedPassage(Frozen):
     id: str
     """The id to cite."""
@@ -70,6 +61,17 @@ class QuotedPassage(Frozen):
     trust: Trust
     text: str
     """Headings, and the lines that may state a fact; `(above)` if earlier questions have them all."""
+
+
+class Facts(Listing):
+    of = "facts"
+    named = "quantity"
+    target: str
+    facts: tuple[StatedFact, ...]
+    waiting: int
+    """Number of facts that were read and wait to be confirmed."""
+    unread: tuple[QuotedPassage, ...] = ()
+    """If no fact holds and none waits: what the documents state with a number."""
 
 
 class WorksheetLine(Frozen):
@@ -154,7 +156,9 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
             raise
         notes = (error.message,)
     waiting = len(kb.factbook.unconfirmed(target, quantity))
-    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, notes=notes)
+    unread = kb.unread_amounts(target) if not (found or waiting) else ()
+    shown = tuple(view_of(QuotedPassage, passage) for passage in unread)
+    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, unread=shown, notes=notes)
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:

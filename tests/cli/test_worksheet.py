@@ -137,3 +137,15 @@ def test_several_answers_are_accepted_at_once_and_of_two_values_neither_holds_be
     assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32"]
     run("facts", "reject", host)
     assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32", "128"]
+
+
+def test_of_a_chip_without_facts_the_sentences_with_amounts_are_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "qzip").mkdir()
+    (tmp_path / "qzip" / "a.md").write_text("# Qzip\n\nThe Qzip core has a vector unit with 96 lanes.\n")
+    run("ingest", str(tmp_path / "qzip"))
+
+    outcome = run("facts", "qzip")
+
+    assert "not read as a fact: The Qzip core has a vector unit with 96 lanes." in " ".join(outcome.out.split())
+    [passage] = run("facts", "qzip", "--json").json["unread"]
+    assert "96 lanes" in run("cite", passage["id"]).out
