@@ -13,7 +13,7 @@ def show_worksheet(found: "Worksheet") -> None:
     for line in found.lines:
         _show_line(line, "")
     held, read = (sum(len(getattr(line, kind)) for line in found.lines) for kind in ("holds", "read"))
-    still = sum(not (line.holds or line.read) for line in found.lines)
+    still = sum(bool(line.missing) or not (line.holds or line.read) for line in found.lines)
     show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
     name = found.target
     show_wrapped(
@@ -27,8 +27,8 @@ def _show_line(line: "WorksheetLine", mark: str) -> None:
         show_wrapped(fact, "  holds  ")
     for fact in line.read:
         show_wrapped(fact, "  read   ")
-    if not (line.holds or line.read):
-        show("  open")
+    if line.missing or not (line.holds or line.read):
+        show_wrapped(f"  open{': ' if line.missing else ''}{', '.join(line.missing)}")
 
 
 def show_questions(asked: "Worksheet", *, in_full: bool) -> None:

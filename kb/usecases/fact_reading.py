@@ -79,7 +79,7 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
     for entry in worksheet_of(home, target):
         if not entry.line.also or topic not in (None, entry.line.topic):
             continue
-        if entry.holds and not everything:
+        if entry.holds and not entry.missing and not everything:
             yield entry
         else:
             question = asked(home, entry.line.phrasings, target=target)

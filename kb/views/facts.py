@@ -81,6 +81,8 @@ class WorksheetLine(Frozen):
     """Facts in words, each with its id."""
     read: tuple[str, ...]
     """Facts that wait to be confirmed, each with its quote."""
+    missing: tuple[str, ...]
+    """kb's names of the quantities without which kb computes no bound, if no fact of them holds."""
     quantities: tuple[str, ...]
     """kb's names, for answers; use one where it means exactly this."""
     passages: tuple[QuotedPassage, ...]
@@ -233,6 +235,7 @@ def _line(entry: "Entry", own: str, shown: set[tuple[str, str]]) -> WorksheetLin
         question=entry.line.asks,
         holds=tuple(in_words(fact, own) for fact in entry.holds),
         read=tuple(f'{in_words(fact, own)}: "{_quote(fact)}"' for fact in entry.read),
+        missing=entry.missing,
         quantities=entry.line.quantities,
         passages=tuple(_quoted(passage, shown) for passage in entry.passages),
     )

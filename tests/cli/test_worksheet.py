@@ -149,3 +149,30 @@ def test_of_a_chip_without_facts_the_sentences_with_amounts_are_shown(run: Run, 
     assert "not read as a fact: The Qzip core has a vector unit with 96 lanes." in " ".join(outcome.out.split())
     [passage] = run("facts", "qzip", "--json").json["unread"]
     assert "96 lanes" in run("cite", passage["id"]).out
+
+
+def test_a_question_is_open_until_the_quantities_hold_that_a_bound_needs(run: Run, tmp_path: Path) -> None:
+    header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+    (tmp_path / "qzip").mkdir()
+    (tmp_path / "qzip" / "a.md").write_text(
+        f"# Qzip\n\n{header}| hbm_bandwidth | 12 | GB/s | | 1 |\n\nIt runs at 2 GHz.\n"
+    )
+    run("ingest", str(tmp_path / "qzip"))
+
+    asked = run("facts", "ask", "qzip", "--topic", "rates").out
+
+    assert "  holds  hbm_bandwidth = 12 GB/s" in asked
+    assert "  open: peak_flops\n" in asked
+    assert "At 2 GHz." in asked
+
+
+def test_a_folder_of_several_folders_may_be_one_chip(run: Run, tmp_path: Path) -> None:
+    for name in ("qzip-sdk", "qzip-hw"):
+        (tmp_path / "qzip" / name).mkdir(parents=True)
+        (tmp_path / "qzip" / name / "a.md").write_text("# Qzip\n\nIt has 4 cores.\n")
+
+    ingested = run("ingest", str(tmp_path / "qzip")).out
+    _, hint = run("facts", "qzip").refusal
+
+    assert "is qzip one chip? kb ingest" in ingested
+    assert hint.startswith("its documents are about qzip-hw, qzip-sdk")
