@@ -155,7 +155,7 @@ def test_a_question_is_open_until_the_quantities_hold_that_a_bound_needs(run: Ru
     header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
     (tmp_path / "qzip").mkdir()
     (tmp_path / "qzip" / "a.md").write_text(
-        f"# Qzip\n\n{header}| hbm_bandwidth | 12 | GB/s | | 1 |\n\nIt runs at 2 GHz.\n"
+        f"# Qzip\n\n{header}| hbm_bandwidth | 12 | GB/s | | 1 |\n\nThe clock frequency is 2 GHz.\n"
     )
     run("ingest", str(tmp_path / "qzip"))
 
@@ -163,7 +163,7 @@ def test_a_question_is_open_until_the_quantities_hold_that_a_bound_needs(run: Ru
 
     assert "  holds  hbm_bandwidth = 12 GB/s" in asked
     assert "  open: peak_flops\n" in asked
-    assert "At 2 GHz." in asked
+    assert "The clock frequency is 2 GHz." in asked
 
 
 def test_a_folder_of_several_folders_may_be_one_chip(run: Run, tmp_path: Path) -> None:
