@@ -1,4 +1,4 @@
-"""Leave out what says nothing about the chip: licence headers and copyright notices."""
+"""Leave out what says nothing about the chip: licence headers, copyright notices, includes that were not found."""
 
 import re
 from itertools import groupby
@@ -9,10 +9,15 @@ _NOTICE = re.compile(
     r"|redistribution and use in source|without warrant(?:y|ies) (?:of|or conditions)",
     re.IGNORECASE,
 )
+_INCLUDE = re.compile(r"^[^\S\n]*(?:\{\{\s*#\w+[^\n]*\}\}|-+8<-+[^\n]*)\n?", re.MULTILINE)
+"""A line that stands for a file which was not read: `{{#include ../a.rs}}`."""
+_EMPTY = re.compile(r"^```.*\n+```\n?", re.MULTILINE)
 
 
 def without_notices(text: str) -> str:
     """`text` without the comments and paragraphs that hold a licence or a copyright notice; perhaps nothing is left."""
+    if _INCLUDE.search(text):
+        text = re.sub(r"\n{3,}", "\n\n", _EMPTY.sub("", _INCLUDE.sub("", text))).strip("\n")
     runs = [(kind, "\n".join(lines)) for kind, lines in groupby(text.split("\n"), _kind_of_line)]
     if not any(map(_is_notice, runs)):
         return text

@@ -10,6 +10,11 @@ from kb.types.fact import FactAnswer
 from synth.authors.asking import Desk
 from synth.prompts.render import render, render_parts
 
+BRIEF_FORM = (
+    'One JSON object a line: {"quantity", "value", "unit", "condition", "quote", "passage"}. Only hardware facts,'
+    " each with the shortest words of the text that state it, word for word. `kb facts ask` without a topic says more."
+)
+
 
 class ModelFacts(Frozen):
     """A model's answers to one question, not yet checked."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +12,13 @@ from typer.core import TyperGroup
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
+from kb.cli.worksheet import show_questions, show_worksheet
 from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.cli.table import Rows
     from kb.types.fact import FactAnswer
-    from kb.views.facts import AnsweredFacts, ConflictView, Facts, StatedFact, Worksheet, WorksheetLine
+    from kb.views.facts import AnsweredFacts, ConflictView, Facts, StatedFact
 
 FactIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `kb facts` shows.")]
 Reason = Annotated[str, typer.Option(help="The reason; it is stored with the decision.")]
@@ -165,30 +167,7 @@ def worksheet(target: TargetName, as_json: Json = False) -> None:
     from kb.views import facts
 
     with open_kb() as kb:
-        show_result(facts.worksheet(kb, target), _show_worksheet, as_json=as_json)
-
-
-def _show_worksheet(found: "Worksheet") -> None:
-    """Show each question with the facts that hold and those to be confirmed."""
-    for line in found.lines:
-        _show_line(line, "")
-    held, read = (sum(len(getattr(line, kind)) for line in found.lines) for kind in ("holds", "read"))
-    still = sum(not (line.holds or line.read) for line in found.lines)
-    show(f"\n{held} facts hold, {read} were read and have to be confirmed, {still} questions are open")
-    name = found.target
-    show_wrapped(
-        f"`kb facts ask {name}` prints the open questions with passages for a reader; `kb facts accept ID` confirms"
-    )
-
-
-def _show_line(line: "WorksheetLine", mark: str) -> None:
-    show_wrapped(f"{mark}{line.topic}: {line.question}")
-    for fact in line.holds:
-        show_wrapped(fact, "  holds  ")
-    for fact in line.read:
-        show_wrapped(fact, "  read   ")
-    if not (line.holds or line.read):
-        show("  open")
+        show_result(facts.worksheet(kb, target), show_worksheet, as_json=as_json)
 
 
 @app.command()
@@ -208,24 +187,7 @@ def ask(
 
     with open_kb() as kb:
         asked = facts.questions(kb, target, everything=everything, topic=topic)
-    show_result(asked, _show_questions, as_json=as_json)
-
-
-def _show_questions(asked: "Worksheet") -> None:
-    from synth.fact_answers import fact_form
-
-    for line in asked.lines:
-        _show_line(line, "# ")
-        if line.holds and not line.passages:
-            show("(not asked; --all asks for more)\n")
-            continue
-        show(f"(kb's names of quantities: {', '.join(line.quantities) or 'none'})\n")
-        for passage in line.passages:
-            show(f"[{passage.id}] {passage.place} {passage.text}\n")
-        if not line.passages:
-            show("no passage found\n")
-    show(f"# How to answer\n{fact_form()}")
-    show(f"Put the lines into a file: kb facts answer {asked.target} FILE")
+    show_result(asked, partial(show_questions, in_full=topic is None), as_json=as_json)
 
 
 @app.command()
@@ -344,7 +306,9 @@ def _show_facts(found: "Facts") -> None:
     if found.facts:
         show("`kb cite ID` opens the cited place, `--json` shows each source")
     else:
-        show_wrapped(f"`kb facts worksheet {found.target}` shows what to read, `kb facts ask {found.target}` where")
+        for passage in found.unread:
+            show_wrapped(f"stated, not read as a fact: {passage.text} [{passage.id} {passage.place}]")
+        show_wrapped(f"`kb facts ask {found.target}` prints what to read; `kb facts answer` stores what you read there")
 
 
 def _show_statements(found: "Facts") -> None:

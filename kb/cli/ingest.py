@@ -1,7 +1,7 @@
 """The command `kb ingest`."""
 
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,6 +144,10 @@ def _show_targets(report: "IngestReport") -> None:
     if report.new_targets:
         show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")
         show("  a slip? kb targets remove NAME")
+    parents = Counter(new.parent for new in report.new_targets if new.folder)
+    for new in report.new_targets:
+        if parents[new.name] > 1:
+            show_wrapped(f"  is {new.name} one chip? kb ingest {shlex.quote(new.folder)} --target {new.name}")
     for one in report.shared[:NAMES_SHOWN]:
         command = f"kb ingest {shlex.quote(one.folder)} --target NAME --parent {one.parent}"
         show_wrapped(f"{one.folder} belongs to {one.target}; if it is about another chip: {command}")

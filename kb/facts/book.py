@@ -90,11 +90,16 @@ class FactBook:
                 f"no fact of {own} holds: {_counted(standings)}",
                 hint=f"`kb facts {own} --all` shows them, `kb facts accept ID` lets one hold",
             )
-        below = sorted({f.target for f in self._catalog.facts(self._targets.scope(target))} - {own})
-        raise FactError(
-            f"no document states facts of {own}",
-            hint=f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts",
-        )
+        inside = self._targets.scope(target) - set(self._targets.lineage(target))
+        below = sorted({f.target for f in self._catalog.facts(inside)})
+        read = sorted(inside & self._catalog.count_by_target().keys())
+        hint = f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts"
+        if read and self._targets.is_own(own):
+            hint = (
+                f"its documents are about {', '.join(read)}: ask about one; or, if {own} is one chip, `kb ingest` its "
+            )
+            hint += f"folder with --target {own}"
+        raise FactError(f"no document states facts of {own}", hint=hint)
 
     def answering(self, target: str, phrasings: Sequence[str]) -> list[StandingFact]:
         """The facts that hold and that the first of the phrasings which asks for a quantity asks for, best first."""

@@ -1,16 +1,25 @@
 """Checks a reader's answer against the words that it quotes: only what the quote says becomes a fact."""
 
 import re
+from collections.abc import Sequence
 
 from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.types.fact import RANGE, FactAnswer
+from kb.types.fact import LIST, RANGE, FactAnswer
 from kb.types.units import WRITTEN, unit_of
 
 LONGEST_QUOTE = 600
 """Most characters of a quote: a longer one is no evidence for a single number."""
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*(?:e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)*(?:e[+-]?\d+)?", re.IGNORECASE)
+"""`4,096` is one number, `[40,48]` are two."""
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])\d+,\d+(?![\d.,])")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_PREFIXED = re.compile(r"(?<![\w.])(\d+)\s?([kKM])(?:(?![A-Za-z])|(?=i?[Bb](?:ytes?)?\b))")
+"""`2K` of entries or bytes: on a chip a power of two."""
+_CYCLES = re.compile(r"(?:clock\s?)?cycles?|clocks?", re.IGNORECASE)
+_IN_CYCLES = re.compile(r"\b(?:latency|throughput|cpi|interval)\b", re.IGNORECASE)
+_SECONDS = re.compile(r"\b(?:[munµ]s|\w*seconds?)\b")
 _PLAIN_NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+", re.IGNORECASE)
 _HEXADECIMAL_WRITTEN = re.compile(r"(?:0x|\bx\"|'h)([0-9a-f][0-9a-f_]*)", re.IGNORECASE)
@@ -38,6 +47,9 @@ def number_of(answer: FactAnswer) -> float | None:
 
 
 def _number(text: str) -> float | None:
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    if prefixed := _PREFIXED.fullmatch(text):
+        return _scaled(prefixed)
     value = text.lower()
     if value in _WORDS:
         return float(_WORDS.index(value))
@@ -64,13 +76,25 @@ def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
     if answer.unit in ("", SHAPE) and _SHAPE.fullmatch(answer.value):
         shapes = {re.sub(r"\s", "", s).replace("×", "x").replace("*", "x") for s in _SHAPE_WRITTEN.findall(quoted)}
         return "" if answer.value in shapes else f"the quote does not hold the shape {answer.value}"
-    ends = RANGE.fullmatch(answer.value)
-    for text in ends.groups() if ends else (answer.value,):
+    for text in _parts(answer.value):
         if (number := _number(text)) is None:
             return f"{text!r} is no number, range or shape; a value in words has the unit {NAME!r}"
         if abs(number) not in _numbers(quoted) or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
             return f"the quote does not hold the number {text}"
     return _refused_unit(answer, f"{quoted}\n{around}")
+
+
+def _parts(value: str) -> Sequence[str]:
+    """The numbers of a value: the ends of a range, the members of a list, or the value itself."""
+    if ends := RANGE.fullmatch(value):
+        return ends.groups()
+    if LIST.fullmatch(value):
+        return value.split(", ")
+    return (value,)
+
+
+def _scaled(prefixed: re.Match[str]) -> float:
+    return float(prefixed[1]) * (1 << 20 if prefixed[2] == "M" else 1 << 10)
 
 
 def _is_amount(words: str) -> bool:
@@ -80,14 +104,15 @@ def _is_amount(words: str) -> bool:
 
 
 def _numbers(text: str) -> set[float]:
-    """The numbers that a text holds: decimal, hexadecimal, products of two (`16*1024`), and words up to twenty."""
-    written = _NUMBER.findall(text)
+    """The numbers of a text: decimal, hexadecimal, with K or M, products of two (`16*1024`), and words up to twenty."""
+    written = [n.replace(",", "") for n in _NUMBER.findall(text)]
+    written += [n.replace(",", ".") for n in _DECIMAL_COMMA.findall(text)]
     hexadecimal = {float(int(n.replace("_", ""), 16)) for n in _HEXADECIMAL_WRITTEN.findall(text)}
     products = {float(a) * float(b) for a, b in _PRODUCT.findall(text)}
-    plain = {n.replace(",", "") for n in written} | {n.replace(",", ".") for n in written if n.count(",") == 1}
     words = {w.lower() for w in _TOKEN.findall(text)}
     in_words = {float(i) for i, word in enumerate(_WORDS) if word in words}
-    return {float(n) for n in plain if _PLAIN_NUMBER.fullmatch(n)} | hexadecimal | products | in_words
+    scaled = {_scaled(match) for match in _PREFIXED.finditer(text)}
+    return {float(n) for n in written if _PLAIN_NUMBER.fullmatch(n)} | hexadecimal | products | in_words | scaled
 
 
 def _refused_unit(answer: FactAnswer, text: str) -> str:
@@ -98,6 +123,8 @@ def _refused_unit(answer: FactAnswer, text: str) -> str:
         return ""
     if unit and unit.kind in {named.kind for w in re.findall(WRITTEN, text) if (named := unit_of(w))}:
         return ""
-    if re.search(rf"(?i)\b{re.escape(answer.unit.rstrip('s'))}", text):
+    if re.search(rf"(?i)(?:\b|(?<=\d)){re.escape(answer.unit.rstrip('s'))}", text):
         return ""
+    if _CYCLES.fullmatch(answer.unit) and _IN_CYCLES.search(text) and not _SECONDS.search(text):
+        return ""  # a table of instructions whose header says only `latency` counts cycles
     return f"neither the quote nor the headings above it state a unit like {answer.unit!r}"

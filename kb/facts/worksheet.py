@@ -20,6 +20,7 @@ class Line(Frozen):
     asks: str
     also: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
     @property
@@ -32,7 +33,7 @@ OTHER = Line(topic="other", asks="What else do the documents state?")
 
 
 class Entry(Frozen):
-    """A line with the facts of one target. It is open if it has none of either kind."""
+    """A line with the facts of one target. It is open if it has none of either kind, or lacks what it needs."""
 
     line: Line
     holds: tuple[Fact, ...]
@@ -40,6 +41,12 @@ class Entry(Frozen):
     """Facts that somebody has to confirm before they hold."""
     passages: tuple[Passage, ...] = ()
     """Those that may answer the line, if it is asked."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The needed quantities of which no fact holds."""
+        held = {fact.quantity for fact in self.holds}
+        return tuple(name for name in self.line.needs if name not in held)
 
 
 @cache

@@ -11,6 +11,10 @@ RANGE = re.compile(r"(-?\d\S*) to (-?\d\S*)")
 """A value between two ends, such as one that may be configured: `1 to 64`."""
 
 
+LIST = re.compile(r"\d[^,]*(?:, [^,]+)+")
+"""Several values that are all possible: `1, 2, 4`."""
+
+
 class Fact(Frozen):
     """One hardware number as a document states it."""
 
@@ -41,7 +45,8 @@ class Fact(Frozen):
 
     @property
     def is_range(self) -> bool:
-        return RANGE.fullmatch(self.value) is not None
+        """Whether the value is a choice: a range or a list."""
+        return RANGE.fullmatch(self.value) is not None or LIST.fullmatch(self.value) is not None
 
     @property
     def conditions(self) -> frozenset[str]:
@@ -54,7 +59,8 @@ class FactAnswer(Frozen, coerce_numbers_to_str=True):
 
     quantity: str
     value: str
-    """A number, a range such as `1 to 64`, a shape such as `16x16`, or, if the unit is `name`, words of the quote."""
+    """A number, a range such as `1 to 64`, a list such as `1, 2, 4`, a shape such as `16x16`, or words of the quote if
+    the unit is `name`."""
     unit: str = ""
     condition: str = ""
     quote: str

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kb.facts.resolution import StandingFact
     from kb.facts.worksheet import Entry
     from kb.types.fact import Fact, FactAnswer
+    from kb.types.passages import Passage
     from kb.usecases.fact_reading import FactsAnswered
     from kb.usecases.probing import ProbeReport
     from synth.authors.spending import Budget
@@ -65,6 +66,16 @@ class AboutFacts(Home):
         from kb.usecases.fact_reading import worksheet_of
 
         return worksheet_of(self, target)
+
+    def unread_amounts(self, target: str) -> list[Passage]:
+        """Some passages of a target's own documents that state amounts, cut to these sentences and rows.
+
+        Raises:
+            TargetError: the target is unknown.
+        """
+        from kb.usecases.fact_reading import unread
+
+        return unread(self, target)
 
     def fact_questions(self, target: str, *, topic: str | None = None, everything: bool = False) -> Iterator[Entry]:
         """The questions of the worksheet, open ones with passages that may answer. Errors as in `worksheet`.

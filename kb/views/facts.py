@@ -54,6 +54,15 @@ class StatedFact(Frozen):
         return self.place.rpartition("#page=" if "#page=" in self.place else ":")[0]
 
 
+class QuotedPassage(Frozen):
+    id: str
+    """The id to cite."""
+    place: str
+    trust: Trust
+    text: str
+    """Headings, and the lines that may state a fact; `(above)` if earlier questions have them all."""
+
+
 class Facts(Listing):
     of = "facts"
     named = "quantity"
@@ -61,15 +70,8 @@ class Facts(Listing):
     facts: tuple[StatedFact, ...]
     waiting: int
     """Number of facts that were read and wait to be confirmed."""
-
-
-class QuotedPassage(Frozen):
-    id: str
-    """The id to cite."""
-    place: str
-    trust: Trust
-    text: str
-    """Headings and text; `(above)` if an earlier question has it."""
+    unread: tuple[QuotedPassage, ...] = ()
+    """If no fact holds and none waits: what the documents state with a number."""
 
 
 class WorksheetLine(Frozen):
@@ -79,6 +81,8 @@ class WorksheetLine(Frozen):
     """Facts in words, each with its id."""
     read: tuple[str, ...]
     """Facts that wait to be confirmed, each with its quote."""
+    missing: tuple[str, ...]
+    """kb's names of the quantities without which kb computes no bound, if no fact of them holds."""
     quantities: tuple[str, ...]
     """kb's names, for answers; use one where it means exactly this."""
     passages: tuple[QuotedPassage, ...]
@@ -154,7 +158,9 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
             raise
         notes = (error.message,)
     waiting = len(kb.factbook.unconfirmed(target, quantity))
-    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, notes=notes)
+    unread = kb.unread_amounts(target) if not (found or waiting) else ()
+    shown = tuple(view_of(QuotedPassage, passage) for passage in unread)
+    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, unread=shown, notes=notes)
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:
@@ -175,7 +181,7 @@ def questions(kb: "KnowledgeBase", target: str, *, topic: str | None = None, eve
 
 
 def _worksheet(kb: "KnowledgeBase", target: str, entries: "Iterable[Entry]") -> Worksheet:
-    own, shown = kb.targets.get(target).name, set[str]()
+    own, shown = kb.targets.get(target).name, set[tuple[str, str]]()
     return Worksheet(target=own, lines=tuple(_line(entry, own, shown) for entry in entries))
 
 
@@ -223,12 +229,13 @@ def _unasked(found: "FactsAnswered") -> Iterator[str]:
         yield f"{found.unreadable} lines of the model were no answers"
 
 
-def _line(entry: "Entry", own: str, shown: set[str]) -> WorksheetLine:
+def _line(entry: "Entry", own: str, shown: set[tuple[str, str]]) -> WorksheetLine:
     return WorksheetLine(
         topic=entry.line.topic,
         question=entry.line.asks,
         holds=tuple(in_words(fact, own) for fact in entry.holds),
         read=tuple(f'{in_words(fact, own)}: "{_quote(fact)}"' for fact in entry.read),
+        missing=entry.missing,
         quantities=entry.line.quantities,
         passages=tuple(_quoted(passage, shown) for passage in entry.passages),
     )
@@ -241,12 +248,12 @@ def in_words(fact: Fact, own: str) -> str:
     return f"{fact.quantity} = {_holding(fact).amount}{f' ({conditions})' if conditions else ''} [{fact.citation.id}]"
 
 
-def _quoted(passage: "Passage", shown: set[str]) -> QuotedPassage:
-    """The passage, whose text is left out if its id is in `shown`; the id is added."""
-    key = passage.citation.id
-    text = "(above)" if key in shown else f"{passage.trail}\n{passage.body}"
-    shown.add(key)
-    return view_of(QuotedPassage, passage, text=text)
+def _quoted(passage: "Passage", shown: set[tuple[str, str]]) -> QuotedPassage:
+    """The passage without the lines that are `shown` already; its lines are added."""
+    lines = [(passage.citation.id, line) for line in passage.body.split("\n")]
+    fresh = [line for key, line in lines if (key, line) not in shown]
+    shown.update(lines)
+    return view_of(QuotedPassage, passage, text="\n".join((passage.trail, *fresh)) if fresh else "(above)")
 
 
 def _conflict(conflict: "Conflict") -> ConflictView:

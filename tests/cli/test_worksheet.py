@@ -58,7 +58,8 @@ def test_questions_come_with_passages_their_ids_and_the_form_of_an_answer(run: R
     assert "Which memories can a kernel use" in outcome.out
     assert "Each cluster has 128 KiB of memory." in outcome.out
     assert "manual.md:" in outcome.out
-    assert '"quote": the' in outcome.out
+    assert '"quote"' in outcome.out
+    assert '"quote": the' in run("facts", "ask", "zchip").out
     assert "kb facts answer zchip FILE" in outcome.out
 
 
@@ -136,3 +137,42 @@ def test_several_answers_are_accepted_at_once_and_of_two_values_neither_holds_be
     assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32"]
     run("facts", "reject", host)
     assert [f["value"] for f in run("facts", "zchip", "--json").json["facts"]] == ["32", "128"]
+
+
+def test_of_a_chip_without_facts_the_sentences_with_amounts_are_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "qzip").mkdir()
+    (tmp_path / "qzip" / "a.md").write_text("# Qzip\n\nThe Qzip core has a vector unit with 96 lanes.\n")
+    run("ingest", str(tmp_path / "qzip"))
+
+    outcome = run("facts", "qzip")
+
+    assert "not read as a fact: The Qzip core has a vector unit with 96 lanes." in " ".join(outcome.out.split())
+    [passage] = run("facts", "qzip", "--json").json["unread"]
+    assert "96 lanes" in run("cite", passage["id"]).out
+
+
+def test_a_question_is_open_until_the_quantities_hold_that_a_bound_needs(run: Run, tmp_path: Path) -> None:
+    header = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
+    (tmp_path / "qzip").mkdir()
+    (tmp_path / "qzip" / "a.md").write_text(
+        f"# Qzip\n\n{header}| hbm_bandwidth | 12 | GB/s | | 1 |\n\nThe clock frequency is 2 GHz.\n"
+    )
+    run("ingest", str(tmp_path / "qzip"))
+
+    asked = run("facts", "ask", "qzip", "--topic", "rates").out
+
+    assert "  holds  hbm_bandwidth = 12 GB/s" in asked
+    assert "  open: peak_flops\n" in asked
+    assert "The clock frequency is 2 GHz." in asked
+
+
+def test_a_folder_of_several_folders_may_be_one_chip(run: Run, tmp_path: Path) -> None:
+    for name in ("qzip-sdk", "qzip-hw"):
+        (tmp_path / "qzip" / name).mkdir(parents=True)
+        (tmp_path / "qzip" / name / "a.md").write_text("# Qzip\n\nIt has 4 cores.\n")
+
+    ingested = run("ingest", str(tmp_path / "qzip")).out
+    _, hint = run("facts", "qzip").refusal
+
+    assert "is qzip one chip? kb ingest" in ingested
+    assert hint.startswith("its documents are about qzip-hw, qzip-sdk")

@@ -30,6 +30,10 @@ def refused(around: str = "", **said: str) -> str:
         {"value": "1.5", "unit": "GHz", "quantity": "clock_peak"},
         {"value": "eight cores", "unit": "name"},
         {"quote": "48", "around": "| Scratch (KiB) |"},
+        {"value": "1,536", "unit": "1"},
+        {"value": "48K", "unit": "byte"},
+        {"value": "24, 16", "unit": "1"},
+        {"quote": "24", "value": "24", "unit": "cycles", "around": "| instruction | latency |"},
     ],
     ids=str,
 )
@@ -54,6 +58,8 @@ def test_what_the_quote_states_is_a_fact(said: dict[str, str]) -> None:
         ({"quote": "48", "unit": "KiB"}, "state a unit like 'KiB'"),
         ({"unit": "TB/s"}, "state a unit like 'TB/s'"),
         ({"unit": "GHz", "quantity": "lds_size"}, "lds_size is counted in byte, not in GHz"),
+        ({"value": "24, 17", "unit": "1"}, "does not hold the number 17"),
+        ({"quote": "24", "value": "24", "unit": "cycles", "around": "| latency (ns) |"}, "state a unit like 'cycles'"),
         ({"quantity": "how big?"}, "no name of a quantity"),
     ],
     ids=str,
@@ -111,3 +117,23 @@ def test_a_quote_may_begin_with_an_underscore() -> None:
 def test_a_range_is_a_fact_without_a_number_if_the_quote_holds_both_ends() -> None:
     answer = FactAnswer(quantity="size", value="24 to 48", unit="KiB", quote=TEXT)
     assert (refusal(answer, TEXT, ""), number_of(answer)) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "unit", "holds"),
+    [
+        ("the valid range [40,48]", "40 to 48", "1", True),
+        ("the valid range [40,48]", "4048", "1", False),
+        ("4,096 entries", "4096", "1", True),
+        ("2,5 GHz", "2.5", "GHz", True),
+        ("2K entries", "2048", "1", True),
+        ("16K bytes", "16K", "byte", True),
+        ("16K bytes", "16", "KiB", True),
+        ("strides of 1, 2, 4 or 8", "1, 2, 4, 8", "1", True),
+        ("4x faster", "4", "x", True),
+    ],
+)
+def test_numbers_are_read_as_documents_write_them(words: str, value: str, unit: str, *, holds: bool) -> None:
+    answer = FactAnswer(quantity="amount", value=value, unit=unit, quote=words)
+
+    assert (refusal(answer, words, "") == "") is holds

@@ -211,3 +211,14 @@ def test_rows_of_different_names_with_the_same_numbers_are_not_repetitions() -> 
     kept = merge_repetitions(found(*rows).hits)
 
     assert [hit.passage.citation.id for hit in kept] == ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_32x32x8_bf16"]
+
+
+def test_an_include_that_was_not_found_is_left_out() -> None:
+    code = "```cpp\n{{#include ../a.cpp}}\n```"
+
+    context = pack(
+        found(passage(f"{{{{#include ../b.md}}}}\n\nIt has 16 banks.\n\n{code}", key="a")), budget_tokens=1000
+    )
+
+    assert "include" not in context.text
+    assert context.text.endswith("It has 16 banks.")
