@@ -2,9 +2,9 @@
 
 Three kinds of questions are doubtful: those of which no document has a word or another name; those with an identifier
 or an acronym that no document has; and those for a number in a unit. The first kind is refused, the others if no
-passage has enough of the question. Neither sign of these suffices alone: of 390 phrasings that a model wrote for answerable
-questions 37 have a name that no document has, which was often the model's own. A plain word that no document has is no
-sign, because a question has other words than its answer.
+passage has enough of the question. Neither sign of these suffices alone: of 390 phrasings that a model wrote for
+answerable questions 37 have a name that no document has, which was often the model's own. A plain word that no document
+has is no sign, because a question has other words than its answer.
 """
 
 import re
