@@ -1,12 +1,10 @@
 """The tools that judge kernels and drive runs. A task's file is trusted code, so it must lie in a folder that the user
 named."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from kb.errors import TaskError
 from kb.mcp.tool import MAX_TOKENS, WRITES, TargetName, tool
 from kb.types.base import Frozen
 from kb.views import prompts, verdicts
@@ -145,18 +143,9 @@ def kb_run(kb: "KnowledgeBase", run: RunId) -> RunAnswer:
 
 
 def _task(kb: "KnowledgeBase", file: str) -> "Task":
-    """Raises TaskError if the file lies in no folder that the user named, or is no task."""
-    from eval.oracle.task import load_task
+    from kb.views.runs import task_for_agents  # it loads the stores of runs, which most servers never need
 
-    path = Path(file).expanduser().resolve()
-    folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
-    if not any(path.is_relative_to(folder) for folder in folders):
-        named = ", ".join(map(str, folders)) or "none"
-        raise TaskError(
-            f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
-            hint="let the user name its folder: kb mcp --tasks FOLDER",
-        )
-    return load_task(path)
+    return task_for_agents(kb, file)
 
 
 def _judged(evidence: "Evidence") -> JudgedKernel:

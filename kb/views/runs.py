@@ -1,7 +1,9 @@
 """Runs, their candidates, and what became of an answer."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kb.errors import TaskError
 from kb.runs.journal import Run, SynthesizerKind
 from kb.types.base import Frozen
 from kb.types.protocols import Attempt, Stage
@@ -12,6 +14,8 @@ from synth.authors.asking import Spent
 from synth.authors.spending import Budget
 
 if TYPE_CHECKING:
+    from kb.types.kernels import Task
+    from kb.usecases.knowledge_base import KnowledgeBase
     from kb.usecases.running import Submission
 
 
@@ -92,3 +96,18 @@ def run_view(run: Run) -> RunView:
 def submission_view(run: Run, done: "Submission") -> SubmissionView:
     prompt = done.prompt and prompt_view(done.prompt, run=run.id)
     return view_of(SubmissionView, done, verdict=verdict(done.evidence), prompt=prompt)
+
+
+def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
+    """A task that an agent names. Raises TaskError if it lies in no folder that the user named, or is no task."""
+    from eval.oracle.task import load_task
+
+    path = Path(file).expanduser().resolve()
+    folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
+    if not any(path.is_relative_to(folder) for folder in folders):
+        named = ", ".join(map(str, folders)) or "none"
+        raise TaskError(
+            f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
+            hint="let the user name its folder: kb mcp --tasks FOLDER",
+        )
+    return load_task(path)

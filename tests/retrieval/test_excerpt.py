@@ -108,10 +108,10 @@ PINS = [("Pin domain A", n) for n in range(12)] + [("Clock PLL", 3), ("Fuses OTP
 @pytest.mark.parametrize("form", ["row", "item", "line"])
 def test_the_part_with_the_word_that_only_it_has_is_the_first_that_is_shown(question: str, form: str) -> None:
     written = {
-        "row": HEADER + "".join(f"| {name} {n} | {n} V, {'as the board has it ' * 2}|\n" for name, n in PINS),
-        "item": "".join(f"- {name} {n}: {n} V, {'as the board has it ' * 2}\n\n" for name, n in PINS),
+        "row": HEADER + "".join(f"| {name} {n} | {n} V, {'as the board has it ' * 6}|\n" for name, n in PINS),
+        "item": "".join(f"- {name} {n}: {n} V, {'as the board has it ' * 6}\n\n" for name, n in PINS),
         "line": "\n".join(
-            ["```", *(f"set({name} {n}) = {n} V, {'as the board has it ' * 2}" for name, n in PINS), "```"]
+            ["```", *(f"set({name} {n}) = {n} V, {'as the board has it ' * 6}" for name, n in PINS), "```"]
         ),
     }
     passage = hit(written[form])
