@@ -42,8 +42,23 @@ def image(x: float, y: float, width: float, height: float) -> str:
     return f"q {width} 0 0 {height} {x} {HEIGHT - y - height} cm BI /W 1 /H 1 /BPC 8 /CS /G ID \xff EI Q"
 
 
-def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), trailer: str = "", extra: str = "") -> bytes:
-    """Return a PDF; each entry of `outline` has depth, title, page (from 1) and position on the page."""
+def pdf(
+    *pages: str,
+    outline: Sequence[tuple[int, str, int, float]] = (),
+    link: Sequence[float] = (),
+    title: str = "",
+    trailer: str = "",
+    extra: str = "",
+) -> bytes:
+    """Return a PDF; each entry of `outline` has depth, title, page (from 1) and position on the page.
+
+    `link` is an area of each page, x0, y0, x1, y1, that leads elsewhere.
+    """
+    areas = ""
+    if link:
+        x0, y0, x1, y1 = link
+        target = "/A << /S /URI /URI (https://example.org) >>"
+        areas = f"/Annots [<< /Type /Annot /Subtype /Link /Rect [{x0} {HEIGHT - y1} {x1} {HEIGHT - y0}] {target} >>]"
     cmap = "".join(f"<{ord(c):02x}> <{code}>\n" for c, code in SIGN_CODES.items())
     to_unicode = f"1 begincodespacerange <00> <ff> endcodespacerange {len(SIGN_CODES)} beginbfchar\n{cmap}endbfchar"
     fonts = {TEXT: "Helvetica", BOLD: "Helvetica-Bold", CODE: "Courier", SIGNS: "Helvetica"}
@@ -58,7 +73,7 @@ def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), traile
         objects.append(_stream(page))
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Contents {len(objects)} 0 R "
-            f"/Resources << /Font << {' '.join(names)} >> >> >>"
+            f"/Resources << /Font << {' '.join(names)} >> >> {areas} >>"
         )
         kids.append(f"{len(objects)} 0 R")
     first = len(objects) + 2
@@ -74,6 +89,8 @@ def pdf(*pages: str, outline: Sequence[tuple[int, str, int, float]] = (), traile
         objects[first - 2] = f"<< /First {first} 0 R /Last {first + len(outline) - 1} 0 R /Count {len(outline)} >>"
     objects[0] = f"<< /Type /Catalog /Pages 2 0 R {f'/Outlines {first - 1} 0 R' if outline else ''} {extra} >>"
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    objects.append(f"<< /Title ({title}) >>")
+    trailer += f" /Info {len(objects)} 0 R" * bool(title)
     body = "%PDF-1.7\n"
     offsets = []
     for number, content in enumerate(objects, 1):

@@ -177,14 +177,10 @@ def _split_at_link(glyphs: list[Glyph], links: Sequence[Box]) -> tuple[list[Glyp
 def _looseness(row: list[GlyphRun]) -> float:
     """Return the space between letters of a letterspaced row, else 0."""
     glyphs = [g for piece in row for g in piece.glyphs]
-    gaps = sorted(b.x0 - a.x1 for a, b in pairwise(glyphs)) if len(glyphs) >= _FEW else [0.0]
-    space = median(gaps)
-    # Many short words side by side have wide gaps too, but not between most letters.
-    return (
-        space
-        if gaps[len(gaps) // 4] > _LOOSE * row[0].size and _LOOSE * row[0].size < space < _LOOSEST * row[0].size
-        else 0.0
-    )
+    # A gap where the file has a space is none between letters.
+    gaps = [b.x0 - a.x1 for a, b in pairwise(glyphs) if b.word_gap > 0]
+    space = median(gaps) if gaps and len(glyphs) >= _FEW else 0.0
+    return space if _LOOSE * row[0].size < space < _LOOSEST * row[0].size else 0.0
 
 
 def _mono_text(glyphs: list[Glyph], pitch: float) -> str:

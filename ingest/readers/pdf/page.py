@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -32,6 +33,7 @@ _FIXED_PITCH = 1
 _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
 _MATHEMATICAL = range(0x1D400, 0x1D800)
 _MOST_OUTLINE = 20_000
+_NO_TITLE = re.compile(r"\W*(untitled|unnamed|no title|none|null)\W*(document)?[\W\d]*(\.\w{2,4})?", re.IGNORECASE)
 _BOLD = re.compile(r"bold|black|heavy|semibd|demi", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|\bnimbusmon", re.IGNORECASE)
 _SPELLED = {ord(c): s for c, s in zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)}
@@ -269,11 +271,17 @@ def _is_thin(box: Box) -> bool:
     return min(box.x1 - box.x0, box.y1 - box.y0) <= THIN
 
 
+def title_of(document: pdfium.PdfDocument) -> str:
+    """Return the title that the document states; empty if that only says that it has none."""
+    title = _clean(partial(document.get_metadata_value, "Title"))
+    return "" if _NO_TITLE.fullmatch(title) else title
+
+
 def outline_of(document: pdfium.PdfDocument) -> list[Bookmark]:
     """Return the entries of the outline that lead to a page."""
     found = []
     for entry, _ in zip(document.get_toc(), range(_MOST_OUTLINE), strict=False):
-        title = clean(entry.get_title)
+        title = _clean(entry.get_title)
         if title and (target := entry.get_dest()) and (page := target.get_index()) is not None:
             mode, view = target.get_view()
             y = -view[1] if mode == raw.PDFDEST_VIEW_XYZ and len(view) > 1 and view[1] else float("-inf")
@@ -281,7 +289,7 @@ def outline_of(document: pdfium.PdfDocument) -> list[Bookmark]:
     return found
 
 
-def clean(title: Callable[[], str]) -> str:
+def _clean(title: Callable[[], str]) -> str:
     """Return a title from pypdfium2 as one line; empty if it cannot be decoded."""
     try:
         return " ".join(unicodedata.normalize("NFKC", title()).replace("\0", "").split())

@@ -6,7 +6,6 @@ The page, counted from 1, takes the place of the line in the file.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -30,7 +29,7 @@ from ingest.readers.pdf.lines import (
 )
 from ingest.readers.pdf.listings import mark_listings
 from ingest.readers.pdf.outline import HEADING_LINES, match, title_keys
-from ingest.readers.pdf.page import Bookmark, Page, clean, load, outline_of
+from ingest.readers.pdf.page import Bookmark, Page, load, outline_of, title_of
 from ingest.readers.pdf.tables import Grid, grids_of
 from ingest.readers.pdf.words import joined, vocabulary_of
 from ingest.source import Source
@@ -44,7 +43,6 @@ _CAPTION_GAP, _CAPTION_LINES = 30.0, 3
 _FAR = 1e6
 _CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
 
-_NO_TITLE = re.compile(r"\W*(untitled|unnamed|no title|none|null)\W*(document)?[\W\d]*(\.\w{2,4})?", re.IGNORECASE)
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
 _ENDED = (".", ":", ";", "!", "?")
@@ -59,8 +57,7 @@ def read(source: Source) -> ParsedDocument:
         raise DocumentError(f"{source.path} is not a readable PDF: {error}", hint="save it as PDF again") from error
     builder = DocumentBuilder()
     with opened as document:
-        title = clean(partial(document.get_metadata_value, "Title"))
-        if title and not _NO_TITLE.fullmatch(title):
+        if title := title_of(document):
             builder.metadata["title"] = title
         bookmarks = outline_of(document)
         sheets = list(_sheets(document, builder))
@@ -134,6 +131,8 @@ class _Writer:
         self._tables: list[tuple[int, Grid]] = []
         """Parts of the table not yet written, with their pages."""
         self._caption: tuple[int, str] | None = None
+        self._marked_page = 0  # A line on this page says that the open table goes on below it.
+        self._captions_above = self._has_captions_above()
 
     def write(self) -> None:
         for sheet in self._sheets:
@@ -149,9 +148,8 @@ class _Writer:
                     self._flush()
                     self._out.text(f"[figure: page {sheet.number}]", sheet.number)
                 elif heading := self._headings.get(id(part)):
-                    level, title, run = heading
-                    taken = len(run)
-                    self._heading(level, run, sheet.number, title=title)
+                    taken = len(heading[2])
+                    self._heading(heading[0], heading[2], sheet.number, title=heading[1])
                 elif self._says_continued(parts, i, sheet.number, is_first=i == top):
                     self._out.furniture(part.text, sheet.number)
                     top += i == top
@@ -304,7 +302,8 @@ class _Writer:
             return False
         following = parts[i + 1] if i + 1 < len(parts) else None
         if isinstance(following, Grid):
-            return is_first and self._continues(page, following, is_marked=True)
+            self._marked_page = page if is_first else 0
+            return is_first and self._continues(page, following)
         return following is None
 
     def _caption_lines(self, parts: Sequence[Placed], i: int) -> list[Line]:
@@ -326,25 +325,36 @@ class _Writer:
         return line.font.size < self._body or (line.font.bold and not self._body_is_bold) or is_title(line.text)
 
     def _take_caption(self, parts: Sequence[Placed], i: int, lines: Sequence[Line], page: int) -> None:
-        """Keep a caption for the nearer table; if both are near, for the one above that has none."""
-        above = _distance(lines[0], parts[max(0, i - 1) : i])
-        below = _distance(lines[-1], parts[i + len(lines) : i + len(lines) + 1])
-        if not self._tables or self._caption or below < above - 1:
+        """Keep a caption for the table on its side in this document, else for the nearer one that has none."""
+        above, below = _distances(parts, i, lines)
+        is_above = self._captions_above and below <= _CAPTION_GAP
+        if not self._tables or self._caption or is_above or below < above - 1:
             self._flush()
         self._caption = page, joined([line.text for line in lines], self._words)
 
-    def _continues(self, page: int, grid: Grid, *, is_marked: bool) -> bool:
+    def _has_captions_above(self) -> bool:
+        """Whether most captions that stand beside one table only are above it."""
+        sides = Counter[bool]()
+        for parts in (sheet.parts for sheet in self._sheets):
+            for i in range(len(parts)):
+                if (run := self._caption_lines(parts, i)) and self._is_set_off(run[0]):
+                    above, below = (distance <= _CAPTION_GAP for distance in _distances(parts, i, run))
+                    sides[below] += above != below
+        return sides[True] > sides[False]
+
+    def _continues(self, page: int, grid: Grid) -> bool:
         """Whether a table at the top of a page continues the open one."""
         if not self._tables or page != self._tables[-1][0] + 1:
             return False
         last = self._tables[-1][1]
+        is_marked = page == self._marked_page or any(map(is_continued, grid.bands))
         caption = next((band for band in grid.bands if not is_continued(band)), "")
         is_repeated = not caption or (self._caption is not None and caption == self._caption[1])
         return is_repeated and (grid.has_columns_of(last) or (is_marked and len(grid.xs) == len(last.xs)))
 
     def _grid(self, page: int, grid: Grid, *, is_first: bool) -> None:
         self._flush_text()
-        goes_on = is_first and self._continues(page, grid, is_marked=any(map(is_continued, grid.bands)))
+        goes_on = is_first and self._continues(page, grid)
         if self._tables and not goes_on:
             self._flush_table()
         for band in grid.bands:
@@ -376,6 +386,12 @@ class _Writer:
             rows += cells
             pages += [page] * len(cells)
         self._out.table(rows, header_rows=header_rows, row_lines=pages, caption=caption[1] if caption else "")
+
+
+def _distances(parts: Sequence[Placed], i: int, lines: Sequence[Line]) -> tuple[float, float]:
+    """Return the distances of lines at `i` from the tables above and below them, in points."""
+    end = i + len(lines)
+    return _distance(lines[0], parts[max(0, i - 1) : i]), _distance(lines[-1], parts[end : end + 1])
 
 
 def _distance(line: Line, parts: Sequence[Placed]) -> float:

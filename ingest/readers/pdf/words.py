@@ -23,7 +23,7 @@ class Vocabulary(NamedTuple):
     names: Set[str]
     """Names of programs, also parts of broken ones."""
     whole: Set[str]
-    """Words and names that do not stand at the end of a line, so that none is the first part of a broken one."""
+    """Words and names that stand where no line breaks, so that none is part of a broken one."""
 
 
 def vocabulary_of(lines: Iterable[str], cells: Iterable[str]) -> Vocabulary:
@@ -37,7 +37,7 @@ def vocabulary_of(lines: Iterable[str], cells: Iterable[str]) -> Vocabulary:
         for found in _NAME.finditer(text):
             if _MARKED.search(found[0]):
                 names.add(found[0])
-            if found.end() < len(text):
+            if found.end() < len(text) and (found.start() or not found[0].startswith("_")):
                 whole.add(found[0])
     return Vocabulary(words, names, whole)
 
