@@ -91,7 +91,7 @@ def _rows(file: Path) -> dict[str, Any]:
     times: dict[str, list[float]] = {}
     for row in rows:
         times.setdefault(" ".join(map(str, row["values"].values())), []).append(row["time_us"])
-    return first | {"times_us": times}
+    return {**first, "times_us": times}
 
 
 def as_grid(stored: Mapping[str, Any]) -> Grid:
@@ -102,7 +102,7 @@ def as_grid(stored: Mapping[str, Any]) -> Grid:
 
 
 def compared(grids: Mapping[str, Grid], searches: Mapping[str, Search], seeds: int, *, noise: bool) -> dict[str, Any]:
-    """For each search the means of what it found, and how many times as many settings the tuner needs until near."""
+    """The means of what each search found; how many times as many settings the tuner needs; what it leaves less."""
     found = {
         (name, kernel): [replayed(search, grid, seed, noise=noise) for seed in range(seeds)]
         for name, search in searches.items()
@@ -111,16 +111,17 @@ def compared(grids: Mapping[str, Grid], searches: Mapping[str, Search], seeds: i
 
     def scores(name: str, kernels: Sequence[str]) -> dict[str, Any]:
         own = {kernel: found[name, kernel] for kernel in kernels}
-        logs = {
-            kernel: [log(base.needed / one.needed) for one, base in zip(runs, found["tuner", kernel], strict=True)]
-            for kernel, runs in own.items()
-        }
+        pairs = {kernel: list(zip(runs, found["tuner", kernel], strict=True)) for kernel, runs in own.items()}
+        logs = {kernel: [log(base.needed / one.needed) for one, base in both] for kernel, both in pairs.items()}
         return {
             "timed": fmean(one.timed for runs in own.values() for one in runs),
             "evaluations": interval({kernel: [one.needed for one in runs] for kernel, runs in own.items()}),
             "tuner needs": {end: exp(value) for end, value in interval(logs).items()},
             "near after": {n: fmean(one.needed <= n for runs in own.values() for one in runs) for n in COUNTS},
             "left": interval({kernel: [one.left for one in runs] for kernel, runs in own.items()}),
+            "more left": interval(
+                {kernel: [one.left - base.left for one, base in both] for kernel, both in pairs.items()}
+            ),
         }
 
     return {
