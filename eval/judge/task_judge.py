@@ -165,7 +165,7 @@ class TaskJudge:
         try:
             device.start()
             cases = [device.timed_case or given_case("sizes as given", reference)]
-            if count_elements(interface) <= device.sizes.large:
+            if not cases[0].is_large:
                 cases += self._cases.mixed(reference)
             verdict = device.judge(candidate, language, cases, results)
             if verdict.surprising:

@@ -9,6 +9,7 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.oracle.cases import (
     Case,
+    check_state,
     draw_case,
     draw_cases,
     given_case,
@@ -255,6 +256,16 @@ def test_a_reference_may_return_a_copy_or_a_view_of_its_inputs(result: str) -> N
     assert case_of(keeper(result)).is_finite
 
 
+@pytest.mark.parametrize("kept", ["kept", "plain"])
+def test_a_reference_with_random_values_outside_of_its_state_is_refused(kept: str) -> None:
+    with pytest.raises(TaskError, match="not in its state_dict"):
+        check_state(Reference(keeper(f"x * self.{kept}"), seed=0))
+
+
+def test_a_reference_is_decided_by_its_state() -> None:
+    check_state(Reference(keeper("x * self.weight + torch.arange(N)"), seed=0))
+
+
 SAME_FOR_ALL = {
     "a constant": ("x * 0 + 1", "torch.randn(N)"),
     "inputs that are not random": ("x + 1", "torch.ones(N)"),
@@ -267,6 +278,11 @@ SAME_FOR_ALL = {
 def test_a_reference_for_which_a_stored_answer_would_pass_is_refused(result: str, drawn: str) -> None:
     with pytest.raises(TaskError, match="a stored answer would pass"):
         case_of(task_of(result, drawn=drawn))
+
+
+def test_an_output_that_two_draws_share_by_chance_is_no_stored_answer() -> None:
+    for seed in range(20):
+        assert given_case("given", Reference(task_of("x.sum() > 0"), seed=seed)).is_finite
 
 
 def test_one_output_that_depends_on_the_inputs_is_enough() -> None:

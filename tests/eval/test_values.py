@@ -104,7 +104,6 @@ def test_a_number_that_is_always_the_same_becomes_others_of_its_sign() -> None:
 
     [changed] = change_values([x], [Structure.CONSTANT], ["noise", "wide"], 7)
 
-    assert bool((changed > 0).any())
     assert bool((changed >= 0).all())
     assert changed.unique().numel() > 9
 

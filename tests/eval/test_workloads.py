@@ -80,6 +80,13 @@ def test_a_candidate_is_tried_and_timed_on_each_workload_in_turn_and_the_mean_co
     assert sum(case.name == "sizes as given" for case in right.cases) >= len(TASK.workloads)
 
 
+def test_each_workload_is_tried_with_other_values_than_the_task_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Times, "sizes", Times.sizes._replace(large=100))
+    [right] = verified("sum double")
+
+    assert [case.name for case in right.cases].count("sizes as given; mixed values") >= len(TASK.workloads)
+
+
 @pytest.mark.slow
 def test_this_cpu_times_each_workload_beside_its_own_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "ATTEMPTS", 1)
