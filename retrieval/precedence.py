@@ -16,7 +16,8 @@ def by_precedence(hits: Sequence[Hit], *, limit: int) -> list[Hit]:
     """The first `limit` hits, of which those that are set aside count last, with errata before what they correct."""
     ordered: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: is_set_aside(hit.passage))[:limit]:
-        corrected = (i for i, other in enumerate(ordered) if _corrects(hit.passage, other.passage))
+        of_errata = _precedence(hit.passage) > 0
+        corrected = (i for i, other in enumerate(ordered) if of_errata and _corrects(hit.passage, other.passage))
         ordered.insert(next(corrected, len(ordered)), hit)
     return ordered
 
@@ -27,8 +28,8 @@ def is_set_aside(passage: Passage) -> bool:
 
 
 def _corrects(passage: Passage, other: Passage) -> bool:
-    """Whether `passage` is of errata and quotes `other`, which is not."""
-    return _precedence(passage) > 0 == _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
+    """Whether `passage`, which is of errata, quotes `other`, which is not."""
+    return not _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
 
 
 def _precedence(passage: Passage) -> int:
