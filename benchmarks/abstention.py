@@ -4,9 +4,7 @@
 
 HOME has the documents that QUESTIONS were written for; both are private. An answerable question is made unanswerable by
 moving it to another family of chips: the names of its chips are replaced by the other's. It is kept if the other's
-documents contain none of its identifiers and acronyms as words, and not all strings that an answer must contain. The
-rule for refusals has no threshold to fit. It was designed on the answerable questions, the unanswerable ones written by
-hand, and the moved ones of the first half (by position in the file); the second half is reported separately.
+documents contain none of its identifiers and acronyms as words, and not all strings that an answer must contain.
 """
 
 import argparse
@@ -39,17 +37,14 @@ def main() -> None:
     with knowledge.open() as kb:
         texts = {name: _text(kb, kb.targets.scope(name)) for name in {q.target for q in questions if q.target}}
         moved = {q.id: list(_moved(q, kb.targets, texts)) for q in questions if q.target and q.evidence}
-        halves = (questions[0::2], questions[1::2])
-        result = {
-            name: _rates(kb, part, moved)
-            for name, part in zip(("first half", "second half", "all"), (*halves, questions), strict=True)
-        }
+        result = _rates(kb, questions, moved)
     write_result(options.out, result)
 
 
 def _rates(kb: KnowledgeBase, questions: Sequence[Question], moved: dict[str, list[Question]]) -> dict:
     groups = {
         "answerable, query alone": [(q.target, [q.query]) for q in questions if q.evidence],
+        "answerable, each phrasing alone": [(q.target, [p]) for q in questions if q.evidence for p in q.phrasings],
         "answerable, with phrasings": [(q.target, [q.query, *q.phrasings]) for q in questions if q.evidence],
         "moved to another chip": [(m.target, [m.query]) for q in questions for m in moved.get(q.id, ())],
         "written by hand, query alone": [(q.target, [q.query]) for q in questions if not q.evidence],

@@ -1,6 +1,7 @@
 """Merge repeated hits, and pack whole passages into a token budget."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from kb.types.base import tokens_of
@@ -14,6 +15,7 @@ _TELLING = re.compile(r"\d+\.\d+|\w*[\d_]\w*")
 """Numbers and identifiers, which tell one table row from the next."""
 _SAY_NOTHING = frozenset(("a", "an", "the", "is", "are", "was", "were", "be", "been"))
 """Words with which two editions of a sentence may differ and still say the same."""
+_UNSAID = re.compile(rf"[\W_]+|\b(?:{'|'.join(sorted(_SAY_NOTHING))})\b", re.IGNORECASE)
 
 RELEVANT = 2.5
 """Greatest distance from the best score, in units of the fused score, at which a passage is packed.
@@ -33,9 +35,12 @@ def merge_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     Two passages of one target say the same if they have the same words in the same order, up to articles and forms of
     `be`. A likeness of most words does not suffice: `raises a fault` and `raises no fault` share nearly all.
     """
-    kept: dict[tuple[str, ...], Hit] = {}
-    for hit in hits:
-        said = (hit.passage.target, *_said(hit.passage.text))
+    kept: dict[tuple[object, ...], Hit] = {}
+    lengths = [(hit.passage.target, len(_UNSAID.sub("", hit.passage.text))) for hit in hits]
+    shared = {length for length, times in Counter(lengths).items() if times > 1}
+    for hit, length in zip(hits, lengths, strict=True):
+        # What has no other's length repeats none; to compare its words would take most of a search's time.
+        said = (*length, *(_said(hit.passage.text) if length in shared else ()))
         if better := kept.get(said):
             also_in = (*better.also_in, hit.passage.citation, *hit.also_in)
             hit = better.model_copy(update={"also_in": tuple(c for c in also_in if c != better.passage.citation)})

@@ -19,7 +19,8 @@ def by_precedence(hits: Sequence[Hit], *, limit: int) -> list[Hit]:
     """
     ordered: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: is_set_aside(hit.passage))[:limit]:
-        corrected = (i for i, other in enumerate(ordered) if _corrects(hit.passage, other.passage))
+        of_errata = _precedence(hit.passage) > 0
+        corrected = (i for i, other in enumerate(ordered) if of_errata and _corrects(hit.passage, other.passage))
         ordered.insert(next(corrected, len(ordered)), hit)
     own = next((i for i, hit in enumerate(ordered) if not hit.passage.about), 0)
     return [*ordered[own : own + 1], *ordered[:own], *ordered[own + 1 :]]
@@ -31,8 +32,8 @@ def is_set_aside(passage: Passage) -> bool:
 
 
 def _corrects(passage: Passage, other: Passage) -> bool:
-    """Whether `passage` is of errata and quotes `other`, which is not."""
-    return _precedence(passage) > 0 == _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
+    """Whether `passage`, which is of errata, quotes `other`, which is not."""
+    return not _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
 
 
 def _precedence(passage: Passage) -> int:

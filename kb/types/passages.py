@@ -145,7 +145,7 @@ def _stated(cell: tuple[str, str]) -> str:
 
 
 class ScoreParts(Frozen):
-    """The parts of a hit's score: z-scores within their list, None if the hit is not in that list."""
+    """The best BM25 score and cosine of a hit over the phrasings; None if words or vectors did not find it."""
 
     lexical: float | None
     dense: float | None

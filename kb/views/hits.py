@@ -122,6 +122,6 @@ def _passage(hit: Hit, *, why: bool) -> FoundPassage:
 
 def _why(hit: Hit) -> str:
     scores = (("lexical", hit.why.lexical), ("dense", hit.why.dense))
-    parts = [f"{name} {z:+.2f}" for name, z in scores if z is not None]
+    parts = [f"{name} {score:.2f}" for name, score in scores if score is not None]
     parts += [f"states {', '.join(hit.why.states)}"] if hit.why.states else []
     return f"score {hit.score:+.3f} ({', '.join(parts)}; found by {hit.why.phrasings} phrasing(s))"

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-ADAPTORS = Path(__file__).parent / "adaptors"
-"""One file for each model, which `benchmarks/query_adaptor.py` trained on questions and their passages."""
-
 
 class OnnxEmbedder:
     """An `Embedder`. Files are opened when first needed; `onnx` returns the path of the compiled model.
@@ -52,18 +49,8 @@ class OnnxEmbedder:
         return self._embed(texts, prompt=self._model.prompt("document"), cut=False)
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Embed queries, and adapt them; one longer than the model accepts is cut at its end."""
-        vectors = self._embed(texts, prompt=self._model.prompt("query"), cut=True)
-        return vectors if self.adaptor is None or not len(texts) else _unit(vectors + vectors @ self.adaptor)
-
-    @cached_property
-    def adaptor(self) -> Vectors | None:
-        """What moves the vector of a query towards passages that answer it, shape (dimensions, dimensions).
-
-        None if kb has none for the model. Those of passages stay as they are.
-        """
-        file = ADAPTORS / f"{self._model.digest[:16]}.npy"
-        return np.load(file).astype(np.float32) if file.is_file() else None
+        """Embed queries; one longer than the model accepts is cut at its end."""
+        return self._embed(texts, prompt=self._model.prompt("query"), cut=True)
 
     def _embed(self, texts: Sequence[str], *, prompt: str, cut: bool) -> Vectors:
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch([prompt + text for text in texts])]
@@ -81,7 +68,7 @@ class OnnxEmbedder:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             rows = list(threads.map(lambda own: session.run(None, {"input_ids": np.array([own])})[0], ids))
         vectors = np.concatenate(rows).astype(np.float32) if rows else np.zeros((0, 0), np.float32)
-        return _unit(vectors)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
     @cached_property
     def _on_gpu(self) -> "SentenceTransformer | None":
@@ -107,10 +94,6 @@ class OnnxEmbedder:
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],  # the fused kernel takes longer than its two parts
         )
-
-
-def _unit(vectors: Vectors) -> Vectors:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
 def load_tokenizer(model: EmbeddingModel) -> "Tokenizer":
