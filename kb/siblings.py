@@ -86,6 +86,18 @@ class Siblings:
                 return self.about(title)
         return frozenset()
 
+    def owners(self, titles: Sequence[str]) -> tuple[str, ...]:
+        """Whose the numbers below `titles` (outermost first) are by the innermost that names a chip, in order of name.
+
+        A chip of the family that is the target owns what is said of it, but not all of a document whose title names it.
+        Several names stand for several owners; what kb knows no target for is given as the text calls it.
+        """
+        for title in reversed(titles):
+            if named := {mention.name for mention in self.mentions(title) if not mention.contrast}:
+                below = (named & self._scope) - {self.own, *self._above} if title != titles[0] else None
+                return tuple(sorted(self.about(title) or below or {self.own}))
+        return (self.own,)
+
     def without_names(self, text: str) -> str:
         """`text` with blanks instead of all that it names."""
         return without(text, ((mention.start, mention.end) for mention in self.mentions(text)))
