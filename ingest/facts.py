@@ -21,8 +21,8 @@ _SHAPE = re.compile(r"\d+(?:x\d+)+")
 def facts(document: ParsedDocument, *, title: str, siblings: Siblings) -> tuple[list[FactRecord], list[str]]:
     """Return the facts of `document`, and a message for each refused row that gives the reason.
 
-    A row is about a sibling if the row names it, or else the caption, the line above the table or the nearest heading
-    that names a chip does: then its fact is the sibling's, or nobody's if kb does not know the sibling.
+    A row is about another chip if it names that chip, or else the caption, the line above the table or the nearest
+    heading that names any does: then its fact is that chip's, or nobody's if kb does not know the chip.
     """
     found: list[FactRecord] = []
     refused: list[str] = []
@@ -33,9 +33,9 @@ def facts(document: ParsedDocument, *, title: str, siblings: Siblings) -> tuple[
     for block, above, row in _fact_rows(document):
         quantity, value, unit, condition, source = row.cells
         number = _number(value)
-        about = siblings.of_headings((title, *document.trail(block.section), above, " | ".join(row.cells[:-1])))
-        owners = [name for name in sorted(about) if name in siblings.known] if about else [siblings.own]
-        reason = _refusal(row.cells, number) or (f"it is about {', '.join(sorted(about))}" if not owners else "")
+        owners = siblings.owners((title, *document.trail(block.section), above, " | ".join(row.cells[:-1])))
+        unknown = [name for name in owners if name not in siblings.known]
+        reason = _refusal(row.cells, number) or (f"it is about {', '.join(unknown)}" if unknown else "")
         if reason:
             refused.append(f"fact refused ({reason}): {' | '.join(row.cells)}")
         else:

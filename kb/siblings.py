@@ -50,6 +50,8 @@ class Siblings:
         self.known = frozenset(target.name for target in targets)
         self._scope = targets.scope(own) - {ROOT}
         self._above = targets.lineage(own)[1:]
+        self._chips = {name for name in self._scope - {own, *self._above} if not _is_cpu(targets, name)}
+        """Those below it, without the CPUs: the name of a CPU's architecture may be that of an extension."""
         self._find = targets.finder(self._scope | _others(targets, own))
         self._alike = _alike(targets, own) if targets.is_own(own) else None
         self._numbers = {n for name in _names(targets, self._scope) for n in re.findall(r"\d+", name)}
@@ -86,6 +88,18 @@ class Siblings:
                 return self.about(title)
         return frozenset()
 
+    def owners(self, titles: Sequence[str]) -> tuple[str, ...]:
+        """Whose the numbers below `titles` (outermost first) are by the innermost that names a chip, in order of name.
+
+        A chip of the family that is the target owns what is said of it, but not all of a document whose title names it.
+        Several names stand for several owners; what kb knows no target for is given as the text calls it.
+        """
+        for title in reversed(titles):
+            if named := {mention.name for mention in self.mentions(title) if not mention.contrast}:
+                below = named & self._chips if title != titles[0] else None
+                return tuple(sorted(self.about(title) or below or {self.own}))
+        return (self.own,)
+
     def without_names(self, text: str) -> str:
         """`text` with blanks instead of all that it names."""
         return without(text, ((mention.start, mention.end) for mention in self.mentions(text)))
@@ -103,12 +117,16 @@ def _others(targets: Targets, own: str) -> set[str]:
     family = targets.family(own)
     found = set(family)
     for target in targets:
-        isa = targets.isa(target.name)
         is_maker = target.parent in (ROOT, None) and target.name in parents
         telling = targets.is_own(target.name) or min(map(len, _names(targets, [target.name]))) >= SHORTEST
-        if telling and not is_maker and not (isa and isa.is_cpu):
+        if telling and not is_maker and not _is_cpu(targets, target.name):
             found.add(target.name)
     return found - {ROOT}
+
+
+def _is_cpu(targets: Targets, name: str) -> bool:
+    isa = targets.isa(name)
+    return isa is not None and isa.is_cpu
 
 
 def _names(targets: Targets, names: Iterable[str]) -> list[str]:

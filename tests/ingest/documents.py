@@ -24,7 +24,8 @@ SAMPLE_FILES = 60
 
 def facts_of(document: ParsedDocument, *, target: str) -> tuple[list[FactRecord], list[str]]:
     """The facts of the fact tables of a document about a target that ships with kb, and the refused rows."""
-    return facts(document, title="", siblings=siblings_of(Targets.load(Path("no-home")), target))
+    title = document.sections[0].title if document.sections else ""
+    return facts(document, title=title, siblings=siblings_of(Targets.load(Path("no-home")), target))
 
 
 class Case(NamedTuple):

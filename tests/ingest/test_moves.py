@@ -128,3 +128,17 @@ def test_every_path_that_is_listed_can_be_removed(kb: KnowledgeBase, chip: Path,
     for path in paths(kb):
         assert [d.path for d in kb.documents.remove([path])] == [path]
     assert paths(kb) == []
+
+
+def test_documents_that_get_another_target_are_not_embedded_again(
+    kb: KnowledgeBase, embedder: HashEmbedder, tmp_path: Path
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.md").write_text("# Zchip\n\nThe scratchpad has 64 KiB.\n")
+    kb.ingest([tmp_path / "one"], target="first")
+    embedded = len(embedder.embedded)
+
+    report = kb.ingest([tmp_path / "one"], target="second")
+
+    assert [(file.target, file.outcome) for file in report.files] == [("second", "changed")]
+    assert (report.embedded, len(embedder.embedded)) == (0, embedded)

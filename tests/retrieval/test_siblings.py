@@ -130,6 +130,22 @@ def test_a_row_of_a_fact_table_belongs_to_the_chip_that_it_is_about(
     assert [(f.quantity, f.value) for f in kb.facts("nox42")] == [("clock_rate", "120")]
 
 
+def test_a_row_about_a_chip_in_a_document_of_its_family_is_no_fact_of_the_other_chips(
+    home: KnowledgeBase, tmp_path: Path
+) -> None:
+    tables = f"{FACTS}| clock_rate | 120 | MHz | | 4.3 |\n", f"{FACTS}| num_cores | 4 | count | | 5 |\n"
+    text = f"# Nox\n\n## Nox42\n\n{tables[0]}\n## All\n\n{tables[1]}"
+    for name, said in (("guide.md", text), ("nox40/a.md", "# Nox40\n"), ("nox42/a.md", "# Nox42\n")):
+        (tmp_path / "nox" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "nox" / name).write_text(said)
+    home.targets = home.targets.with_new("nox").with_new("nox40", parent="nox").with_new("nox42", parent="nox")
+    home.targets.save()
+    home.ingest([tmp_path / "nox"])
+
+    assert [f.quantity for f in home.facts("nox40")] == ["num_cores"]
+    assert {f.quantity for f in home.facts("nox42")} == {"num_cores", "clock_rate"}
+
+
 def test_a_row_about_a_chip_that_nobody_knows_is_refused(home: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "nox40").mkdir()
     (tmp_path / "nox40" / "a.md").write_text(f"# A\n\n## Nox44\n\n{FACTS}| clock_rate | 120 | MHz | | 4.3 |\n")
