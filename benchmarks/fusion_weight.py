@@ -18,7 +18,7 @@ from benchmarks.origin import write_result
 from kb.bench.answers import HITS, text_of
 from kb.bench.questions import Question, load_questions
 from kb.bench.retrieval import asked_of, rank_of, scope_of
-from kb.bench.scores import reciprocal_rank
+from kb.bench.scores import bootstrap, reciprocal_rank
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import fuse
 
@@ -47,21 +47,23 @@ def fit(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool) ->
     answerable = [question for question in questions if question.evidence]
     rows = [_row(kb, question, phrasings=phrasings) for question in answerable]
     means = [fmean(column) for column in zip(*rows, strict=True)]
+    held_out = cross_validated(rows, [question.target for question in answerable])
     return {
         "lexical_weight": WEIGHTS[means.index(max(means))],
-        "cross_validated": round(cross_validated(rows, [question.target for question in answerable]), 4),
+        "cross_validated": round(fmean(held_out), 4),
+        "interval": [round(bound, 3) for bound in bootstrap(held_out)],
         "by_weight": {weight: round(mean, 4) for weight, mean in zip(WEIGHTS, means, strict=True)},
     }
 
 
-def cross_validated(rows: Sequence[Row], targets: Sequence[str | None]) -> float:
-    """The mean over all rows, each with the weight that is best for the rows of all other targets."""
+def cross_validated(rows: Sequence[Row], targets: Sequence[str | None]) -> list[float]:
+    """A value for each row, with the weight that is best for the rows of all other targets."""
     pairs, held_out = list(zip(rows, targets, strict=True)), []
     for left_out in set(targets):
         sums = [sum(column) for column in zip(*(row for row, target in pairs if target != left_out), strict=True)]
         best = sums.index(max(sums))
         held_out += [row[best] for row, target in pairs if target == left_out]
-    return fmean(held_out)
+    return held_out
 
 
 def _row(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> Row:
