@@ -90,7 +90,7 @@ def _rows(file: Path) -> dict[str, Any]:
     first, *rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     times: dict[str, list[float]] = {}
     for row in rows:
-        times.setdefault(" ".join(map(str, row["values"].values())), []).append(row["time_us"])
+        times.setdefault(" ".join(map(str, row["values"].values())), []).append(round(row["time_us"], 2))
     return {**first, "times_us": times}
 
 

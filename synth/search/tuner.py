@@ -6,13 +6,14 @@ structures, and the tuner finds the values for each.
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 from kb.types.kernels import Parameter
 
 Point = Mapping[str, int]
-RANDOM_POINTS = 10
-"""Points at random beside the proposed ones, as in Helion's search."""
+RANDOM_POINTS = 5
+"""Points at random beside the proposed ones. Helion's search has 10; `benchmarks/replay.py` was sooner near with 5."""
+DRAWS = 100
+"""Random points among which an untried one is looked for, since a space may be too large to list."""
 MOST_POINTS = 40
 ELITE = 3
 """The best points whose neighbours are tried: one alone may owe its place to noise, or stand on a plateau."""
@@ -28,7 +29,8 @@ def next_point(
     """The point to time quickly next.
 
     First the values of the kernel as it is, the proposed ones and random ones; then the untried neighbours of the best
-    points so far, which differ from one of them in one parameter by one choice, until none of them is better.
+    points so far, which differ from one of them in one parameter by one choice; and when they are used up, random ones
+    again, up to `MOST_POINTS` in all.
 
     Args:
         tried: Points with their times in microseconds; None for a point that was refused.
@@ -41,14 +43,15 @@ def next_point(
     times = {_key(point): time_us for point, time_us in tried}
     if not space or len(times) >= MOST_POINTS or times.get(_key(own), 0.0) is None:
         return None
-    for point in (own, *(_valid(space, own, given) for given in proposed), *_random_points(space, seed)):
+    drawn = _random_points(space, f"{seed}", RANDOM_POINTS)
+    for point in (own, *(_valid(space, own, given) for given in proposed), *drawn):
         if _key(point) not in times:
             return point
-    draw = random.Random(f"{seed} {len(times)}")  # noqa: S311 - a search, not a secret
+    turn = f"{seed} {len(times)}"
     for best in _ranked(tried)[:ELITE]:
         if near := [point for point in _neighbours(space, best) if _key(point) not in times]:
-            return draw.choice(near)
-    return None
+            return _random(turn).choice(near)
+    return next((point for point in _random_points(space, turn, DRAWS) if _key(point) not in times), None)
 
 
 def finalists(space: Sequence[Parameter], tried: Sequence[tuple[Point, float | None]]) -> list[dict[str, int]]:
@@ -64,9 +67,13 @@ def _ranked(tried: Sequence[tuple[Point, float | None]]) -> list[Point]:
     return [point for _, point in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _random_points(space: Sequence[Parameter], seed: int) -> Iterator[dict[str, int]]:
-    draw = random.Random(seed)  # noqa: S311 - a search, not a secret
-    return islice(({p.name: draw.choice(p.choices) for p in space} for _ in iter(int, 1)), RANDOM_POINTS)
+def _random(seed: str) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - a search, not a secret
+
+
+def _random_points(space: Sequence[Parameter], seed: str, count: int) -> Iterator[dict[str, int]]:
+    draw = _random(seed)
+    return ({p.name: draw.choice(p.choices) for p in space} for _ in range(count))
 
 
 def _valid(space: Sequence[Parameter], own: Point, given: Point) -> dict[str, int]:

@@ -61,6 +61,22 @@ def test_a_refused_point_is_never_a_finalist_and_the_search_goes_around_it() -> 
     assert time_us(best[0]) == pytest.approx(110.0)
 
 
+def test_the_search_goes_on_at_random_when_all_neighbours_of_the_best_points_are_tried() -> None:
+    tried = searched()
+
+    assert len(tried) == MOST_POINTS
+    assert any(time_us(point) > 1.1 * time_us(BEST) for point, _ in tried[-5:])
+
+
+def test_a_small_space_is_searched_until_no_point_is_left() -> None:
+    space = (Parameter(name="WARPS", value=1, choices=(1, 2, 4)),)
+    tried: list[tuple[Point, float | None]] = []
+    while (point := next_point(space, [], tried, seed=0)) is not None:
+        tried.append((point, 1.0))
+
+    assert sorted(point["WARPS"] for point, _ in tried) == [1, 2, 4]
+
+
 @pytest.mark.parametrize(
     ("space", "tried"),
     [((), []), (SPACE, [({p.name: p.value for p in SPACE}, None)])],
