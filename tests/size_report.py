@@ -17,7 +17,7 @@ LIMITS = {
     "ingest": 9095,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
     "eval": 12685,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
     "retrieval": 3645,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements
-    "synth": 2635,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
+    "synth": 2640,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
 }
 """Most lines of each package, with what they are for. Raise one only with a reason."""
 
