@@ -22,6 +22,7 @@ SIZES: dict[str, tuple[dict[str, int], ...]] = {
     "int8_matvec": _MATVEC,
     "int8_matvec_wide": _MATVEC,
     "layernorm": _ROWS,
+    "logsumexp": _ROWS,
     "matmul": (
         {"ROWS": 1, "INNER": 1, "COLS": 1},
         {"ROWS": 37, "INNER": 67, "COLS": 13},
