@@ -43,16 +43,15 @@ if [ -z "$cpu" ] || ! command -v c++ >/dev/null; then
     printf '\nSkipped: timing kernels on this CPU needs a C++ compiler (c++).\n'
     exit
 fi
-last_run() { find "$KB_HOME/runs" -mindepth 1 -maxdepth 1 -printf '%T@ %f\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
-printf '\nKernels for this CPU, timed against the faster of eager PyTorch and torch.compile:\n'
-run optimize examples/exclusive_cumsum.py --target "$cpu" --evaluations 1 || true
-run optimize examples/int8_matvec.py --target "$cpu" --evaluations 3 || true
-printf '\nThe skills that kb has now:\n'
-run skills list --target "$cpu"
-learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'int8-matvec-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
-if [ -n "$learnt" ]; then run skills show "$learnt"; else printf 'No kernel won this time, so no skill was written.\n'; fi
-printf '\nA similar task, first without the skills just written, then with them; templates and budget are the same:\n'
-run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 3 --control || true
-cold=$(last_run)
-run optimize examples/int8_matvec_wide.py --target "$cpu" --evaluations 3 || true
-run runs show "$cold" "$(last_run)"
+printf '\nA model writes a kernel for this CPU (here its answers are recorded), kb tunes it, and times it against the faster\n'
+printf 'of eager PyTorch and torch.compile. A win becomes a skill:\n'
+run optimize examples/logsumexp.py --target "$cpu" --author recorded:examples/recorded/logsumexp --evaluations 2 || true
+learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'logsumexp-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
+if [ -z "$learnt" ]; then
+    printf 'No kernel won this time, so no skill was written.\n'
+    exit
+fi
+run skills show "$learnt"
+printf '\nThe next run, for longer rows, starts from that skill. Without it kb has nothing to start from:\n'
+run optimize examples/logsumexp_long.py --target "$cpu" --author none --control || true
+run optimize examples/logsumexp_long.py --target "$cpu" --author none --evaluations 2 || true

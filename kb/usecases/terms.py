@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval.clock.baseline_sources import SOURCES, compiles, gpu_sources
 from eval.devices.registry import device_of
 from eval.languages.toolchain import ToolchainLanguage
-from eval.machine import accelerators, processor, versions
+from eval.machine import accelerators, processor_in_full, versions
 from eval.roofline import task_roofline
 from kb.errors import FactError, JudgeError, TargetError
 from kb.types.evidence import Evidence, Grade
@@ -40,7 +40,7 @@ def terms_of(
     isa = home.targets.isa(target)
     judged = _judged(home, target, isa, language) if device is None else _on(home, target, isa, device)
     here = device is None and judged in ("gpu", "cpu")
-    names = accelerators() if judged == "gpu" else [processor()]
+    names = accelerators() if judged == "gpu" else [processor_in_full()]
     return Terms(
         judged=judged,
         device=next(iter(names), "") if here else "",

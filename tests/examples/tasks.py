@@ -23,6 +23,7 @@ SIZES: dict[str, tuple[dict[str, int], ...]] = {
     "int8_matvec_wide": _MATVEC,
     "layernorm": _ROWS,
     "logsumexp": _ROWS,
+    "logsumexp_long": _ROWS,
     "matmul": (
         {"ROWS": 1, "INNER": 1, "COLS": 1},
         {"ROWS": 37, "INNER": 67, "COLS": 13},
