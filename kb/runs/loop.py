@@ -240,6 +240,7 @@ class Loop:
             briefing=briefing,
             skills=skills,
             attempts=attempts,
+            tried=self.run.tried,
             budget_tokens=self.prompt_tokens,
             seed=plan.seed,
         )
@@ -302,7 +303,7 @@ class Loop:
             best.evidence,
             suffix=self.language.suffix,
             licence=self.skillbook.licence,
-            note=best.note,
+            note=(attempts[best.parent - 1] if best.is_tuned else best).note,
             author=best.author,
             failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
             interface=interface,

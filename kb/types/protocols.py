@@ -112,6 +112,8 @@ class Request(Frozen):
     """Best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""
+    tried: tuple[Tried, ...] = ()
+    """Settings that were timed quickly."""
     budget_tokens: int = Field(default=6000, gt=0)
     """Maximum length of the prompt, beside the task's source and the kernels that it shows."""
     seed: int = 0

@@ -36,6 +36,8 @@ FOUND = 8
 IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
 """Share of a phrasing that a statement must have to answer it. Documents say much else in the same words, which is
 left out where a sheet says what matters most."""
+_OF_GPUS = re.compile(r"\b(?:programs?|grid|warps?|asynchronous)\b")
+"""In a structure of kernels for GPUs alone."""
 TRIED = 8
 """Best statements of documents that are tried for a phrasing."""
 LEAST_WORDS = 6
@@ -95,8 +97,15 @@ def brief(
     return Briefing(
         answers=tuple(answer for answer in answers if answer.asks in answered),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
-        structures=tuple(s for name in subject.operations for s in topics().structures[name]),
+        structures=tuple(_structures(home, target, subject)),
     )
+
+
+def _structures(home: Home, target: str, subject: Subject) -> list[str]:
+    """Forms that kernels for the task's operations have on a chip of this kind."""
+    isa = home.targets.isa(target)
+    known = [form for name in subject.operations for form in topics().structures[name]]
+    return [form for form in known if not (isa and isa.is_cpu and _OF_GPUS.search(form))]
 
 
 def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) -> list[Question]:

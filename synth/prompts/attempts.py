@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from kb.types.evidence import Evidence
-from kb.types.protocols import Attempt, Stage
+from kb.types.protocols import Attempt, Stage, Tried
 from synth.prompts.diagnosis import diagnose
 from synth.prompts.render import one_line, render
 
@@ -52,14 +51,21 @@ def account(attempt: Attempt, number: int, tag: str) -> str:
     )
 
 
-def row(attempt: Attempt, number: int) -> str:
-    """A row of the table of all attempts."""
+def row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:
+    """A row of the table of all attempts.
+
+    Args:
+        tried: What was timed quickly: a time of it is better than none, where other work disturbed the judge.
+    """
     note = one_line(attempt.note).replace("|", "/")
     outcome = attempt.evidence.outcome.replace("_", " ")
-    return f"| {number} | {outcome} | {_time(attempt.evidence)} | {note} |"
+    return f"| {number} | {outcome} | {_time(attempt, tried)} | {note} |"
 
 
-def _time(evidence: Evidence) -> str:
+def _time(attempt: Attempt, tried: Sequence[Tried]) -> str:
+    evidence, kernel = attempt.evidence, attempt.candidate
     if not evidence.timing or evidence.timing.busy:
-        return ""
+        values = {parameter.name: parameter.value for parameter in kernel.parameters}
+        own = (one.time_us for one in tried if (one.template, one.values) == (kernel.template_digest, values))
+        return next((f"about {time_us:.3g} us, timed quickly" for time_us in own if time_us), "")
     return f"{evidence.time_us:.4g} us, {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"

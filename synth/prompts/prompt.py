@@ -130,7 +130,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         documents=Documents(answers).listed(cited),
         open=request.briefing.open,
         skills=[item.text for item in by_kind["skill"]],
-        table=[row(attempt, number) for number, attempt in enumerate(request.attempts, start=1)],
+        table=[row(attempt, number, request.tried) for number, attempt in enumerate(request.attempts, start=1)],
         attempts=[item.text for item in by_kind["attempt"]],
         asked=_asked(request, stage),
         structures=_structures(request) if stage is Stage.RETHINK else (),

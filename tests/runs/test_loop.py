@@ -160,6 +160,19 @@ def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_p
     assert outcomes[-1] == "passed"
 
 
+def test_a_skill_says_why_in_the_words_of_the_kernels_author_also_if_the_tuner_found_its_values(
+    home: Path, library: Path, judge: FakeJudge, tmp_path: Path
+) -> None:
+    run = start(home, evaluations=3)
+
+    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log")), judge)
+
+    assert run.best
+    assert run.best.is_tuned
+    (name,) = run.published
+    assert "> try 0\n" in book_of(home, library).find(name).body
+
+
 def test_an_author_is_asked_for_the_next_kernel_while_the_last_one_is_tuned(
     home: Path, library: Path, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from kb.errors import SynthesisError
 from kb.types.base import tokens_of
 from kb.types.briefing import Briefing
 from kb.types.evidence import Outcome
-from kb.types.protocols import Attempt, RecalledSkill, Request, Stage
+from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Tried
 from synth.authors.asking import Desk
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
@@ -173,6 +173,20 @@ def test_a_prompt_to_rethink_has_a_table_with_times_and_the_structures_of_the_op
     assert row in text
     assert "- a whole row in registers" in text
     assert text.count("### Attempt") == 1
+
+
+def test_a_kernel_without_a_time_that_counts_has_its_quick_time_in_the_table() -> None:
+    (disturbed,) = timed(1.2)
+    assert disturbed.evidence.timing
+    sessions = tuple(one.model_copy(update={"others": 0.9}) for one in disturbed.evidence.timing.sessions)
+    timing_ = disturbed.evidence.timing.model_copy(update={"sessions": sessions})
+    assert timing_.busy
+    disturbed = disturbed.model_copy(update={"evidence": disturbed.evidence.model_copy(update={"timing": timing_})})
+    values = {parameter.name: parameter.value for parameter in disturbed.candidate.parameters}
+    tried = Tried(template=disturbed.candidate.template_digest, values=values, time_us=123.4)
+    asked = request(CPP, attempts=(disturbed,), stage=Stage.RETHINK, tried=(tried,))
+
+    assert "| 1 | passed | about 123 us, timed quickly |" in build_prompt(asked).text
 
 
 def test_a_prompt_to_fix_has_no_skills() -> None:

@@ -223,6 +223,16 @@ def test_after_a_pass_a_prompt_holds_two_techniques_against_what_limits_the_kern
     assert told.answers[0].asks == "What helps against: memory latency?"
 
 
+@pytest.mark.parametrize(("target", "language", "gpus"), [("h100", "triton", True), ("cpu-x86", "cpp", False)])
+def test_structures_to_choose_from_are_those_of_the_kind_of_chip(
+    sheets: KnowledgeBase, target: str, language: str, gpus: bool
+) -> None:
+    told = told_after(sheets, attempt(CPP, speedup=0.9), Stage.RETHINK, target, language)
+
+    assert any("program" in structure for structure in told.structures) is gpus
+    assert "two passes over a row with a running maximum and sum, the second from the cache" in told.structures
+
+
 REVIEWED = [
     ("softmax", "h100", "triton"), ("matmul", "mi300x", "triton"), ("gelu", "tpu-v5e", "pallas"),
     ("row_sum", "riscv-rvv", "cpp"), ("matmul", "trainium2", "nki"), ("int8_matvec", "cpu-x86", "cpp"),
