@@ -3,6 +3,7 @@
 from importlib.resources import files
 from string import Template
 
+from eval.languages.registry import TRITON
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Task
 
@@ -37,7 +38,7 @@ def kernel_file(task: Task, candidate: Candidate, evidence: Evidence, interface:
 
 def _is_on_gpu(candidate: Candidate, evidence: Evidence) -> bool:
     sessions = evidence.timing.sessions if evidence.timing else ()
-    return candidate.language == "triton" or any(session.gpu for session in sessions)
+    return candidate.language == TRITON.name or any(session.gpu for session in sessions)
 
 
 def _judged(evidence: Evidence) -> str:

@@ -35,7 +35,7 @@ def kb_search(
     ] = None,
     within: Annotated[
         tuple[Annotated[str, Field(max_length=300)], ...],
-        Field(max_length=20, description="Search only these documents or folders (paths or parts of them)."),
+        Field(max_length=20, description="Search only these documents or folders (parts of their paths)."),
     ] = (),
     *,
     numbers: Annotated[bool, Field(description="Search only tables and passages that state an amount.")] = False,
@@ -47,9 +47,9 @@ def kb_search(
     """Find passages of hardware manuals that answer a question about a chip, each with an id to cite.
 
     Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
-    keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share padding swizzle",
+    keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share swizzle",
     "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest, and opens
-    the ids in `behind`, which are clearly less relevant. Status "insufficient" means that the documents do not answer.
+    the ids in `behind`, which matter less. Status "insufficient" means that the documents do not answer.
     For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None

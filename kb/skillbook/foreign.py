@@ -16,6 +16,8 @@ from kb.types.skill import Skill
 MOST_COMPATIBILITY = 500
 _LANGUAGES = {".cu": "cuda", ".cpp": "cpp", ".cc": "cpp", ".py": "torch"}
 _KERNEL = re.compile(rb"\b(?:ModelNew|model_new)\b")
+_IN_TRITON = {"torch": "triton"}
+"""What a language is called if its file holds kernels in Triton."""
 _TRITON = re.compile(rb"^\s*(?:import|from) triton\b", re.MULTILINE)
 
 
@@ -101,7 +103,7 @@ def _language(path: str, source: bytes) -> str:
     except UnicodeDecodeError:
         return ""
     language = _LANGUAGES.get(Path(path).suffix, "") if _KERNEL.search(source) else ""
-    return "triton" if language == "torch" and _TRITON.search(source) else language
+    return _IN_TRITON.get(language, language) if _TRITON.search(source) else language
 
 
 def attached(folder: Path) -> dict[str, bytes]:

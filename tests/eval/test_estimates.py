@@ -13,7 +13,7 @@ from eval.devices.triton_compiler import TritonCompiler
 from eval.judge.driver import LocalJudge
 from eval.judge.task_judge import TaskJudge
 from eval.languages.registry import CPP
-from eval.machine import sandbox_level
+from eval.machine import present_gpu, sandbox_level
 from eval.supervisor.trial import Trial
 from kb.errors import JudgeError
 from kb.types.kernels import Candidate
@@ -122,6 +122,7 @@ def test_a_target_that_is_not_timed_here_gives_an_error() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(present_gpu() is None, reason="there is no GPU that torch can use")
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_on_a_gpu_an_estimate_is_quick_and_near_the_time_of_a_verdict(name: str) -> None:
     candidate, subject = template(name)

@@ -216,7 +216,7 @@ def test_agents_over_mcp_get_it_only_if_the_user_says_that_their_model_is_his_ow
     monkeypatch.setenv("KB_EMBEDDING_MODEL", "none")
     monkeypatch.setenv("KB_LOCAL_AUTHORS", own)
 
-    with _open() as agents:
+    with _open(Settings.load()) as agents:
         assert ("planted instruction" in str(agents.search("zsecret.mma multiplies tiles"))) is served
 
 

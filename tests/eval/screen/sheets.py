@@ -1,10 +1,13 @@
 """Facts of the sheets that ship for chips."""
 
 from functools import cache
+from pathlib import Path
 
 from ingest.facts import facts as facts_in
 from ingest.readers import read
 from ingest.scan import SHEETS
+from kb.siblings import siblings_of
+from kb.targets import Targets
 from kb.types.fact import Fact
 from kb.types.passages import Citation
 from kb.types.target import Isa
@@ -30,5 +33,6 @@ def facts_of(isa: Isa) -> list[Fact]:
 def facts_of_chip(name: str) -> list[Fact]:
     """Those of the sheet that ships for a chip. A citation's id is quantity and condition."""
     path = SHEETS / name / f"{name}.md"
-    found, _ = facts_in(read(path, path.read_bytes(), root=SHEETS), target=name)
+    document = read(path, path.read_bytes(), root=SHEETS)
+    found, _ = facts_in(document, title="", siblings=siblings_of(Targets.load(Path("no-home")), name))
     return [fact(f.quantity, f.value, f.unit, f.condition) for f in found]
