@@ -199,7 +199,7 @@ def kb_targets(
 ) -> targets.KnownTargets:
     """List the chips and families that have documents: name, aliases, parent, number of documents.
 
-    Call it once, if you do not know the name of a chip here or whether there are documents about it. A question
-    about a target also uses documents of its ancestors and descendants.
+    Call it once, if you do not know the name of a chip here or whether it has documents. A question about a target
+    also uses documents of its ancestors and descendants.
     """
     return targets.targets(kb, everything=everything)
