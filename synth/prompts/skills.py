@@ -3,10 +3,16 @@
 import re
 
 from kb.types.protocols import RecalledSkill
-from kb.types.skill import SkillKind
+from kb.types.skill import SkillKind, SkillStanding
 from synth.prompts.diagnosis import diagnose
 from synth.prompts.render import one_line, render
 
+STANDINGS = {
+    SkillStanding.VERIFIED: "it won when it was measured here, or a person accepted its text",
+    SkillStanding.STALE: "it won or was accepted long ago",
+    SkillStanding.SCREENED: "it passed this task here and won nothing",
+    SkillStanding.HYPOTHESIS: "nobody has measured it here",
+}
 LINES = 5
 """Most lines of a skill's text."""
 _LEFT_OUT = re.compile(r"^(?:#|\||No evidence yet)|\[scripts/")
@@ -21,11 +27,11 @@ def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
     return render(
         "skill",
         skill=skill,
-        standing=recalled.standing,
+        standing=STANDINGS[recalled.standing],
         evidence=evidence,
         machine=evidence.environment.get("machine", "machine not recorded") if evidence else "",
         diagnosis=diagnose(evidence)[1:] if evidence else (),
-        text=one_line(skill.description) if code else "\n".join(_gist(skill.description, skill.body)),
+        text="\n".join(_gist(skill.description, skill.body)),
         code=code,
         tag=tag,
     )

@@ -54,18 +54,20 @@ def test_a_missing_value_is_an_error() -> None:
 
 def test_a_document_that_looks_like_a_template_is_shown_as_it_is() -> None:
     recalled = skill("s", CPP)
-    texts = {"description": JINJA, "candidate": Candidate(language="cpp", source=JINJA)}
+    code, prose = {"candidate": Candidate(language="cpp", source=JINJA)}, {"description": JINJA, "candidate": None}
     asked = request(
         stage=Stage.IMPROVE,
         language=CPP.model_copy(update={"rules": JINJA}),
         briefing=Briefing(answers=(answer(JINJA, (fact(1, condition=JINJA),), said(1, JINJA)),), open=(JINJA,)),
-        skills=(recalled.model_copy(update={"skill": recalled.skill.model_copy(update=texts)}),),
+        skills=tuple(
+            recalled.model_copy(update={"skill": recalled.skill.model_copy(update=texts)}) for texts in (code, prose)
+        ),
         attempts=(attempt(CPP, Outcome.RAISED, mark=JINJA, detail=f"detail {JINJA}", log=f"log {JINJA}"),),
     ).model_copy(update={"task": TASK.model_copy(update={"source": f'x = """{JINJA}"""'})})
 
     text = build_prompt(asked).text
 
-    said_once = ["rules", "task", "question", "fact", "statement", "open", *texts, "note", "detail", "log", "source"]
+    said_once = ["rules", "task", "question", "fact", "statement", "open", *prose, "note", "detail", "log", "source"]
     assert text.count(JINJA) == len(said_once)
 
 
