@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measure(name: str, file: Path) -> None:
-    """Add what is missing to a file: the grid and its origin on the first line, then one time a line."""
+    """Measure what a file lacks. Its first line holds the grid and its origin, each further line one time."""
     kernel = with_choices((SKILLS / name / "scripts" / "kernel.cpp").read_text(encoding="utf-8"), CHOICES[name])
     space = kernel.parameters
     if not file.exists():

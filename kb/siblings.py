@@ -89,7 +89,7 @@ class Siblings:
         return frozenset()
 
     def owners(self, titles: Sequence[str]) -> tuple[str, ...]:
-        """Whose the numbers below `titles` (outermost first) are by the innermost that names a chip, in order of name.
+        """The chips whose numbers stand below headings, by the innermost heading that names a chip; sorted by name.
 
         A chip of the family that is the target owns what is said of it, but not all of a document whose title names it.
         Several names stand for several owners; what kb knows no target for is given as the text calls it.

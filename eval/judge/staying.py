@@ -58,7 +58,7 @@ def connected(path: Path) -> Channel | None:
 
 
 def next_clients(path: Path, waits_s: float) -> Iterator[Channel]:
-    """Channels to those who connect, until nobody has come for so long, or another judge has taken the place."""
+    """A channel to each command that connects; ends when none came for `waits_s` seconds or the socket is another's."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(own))

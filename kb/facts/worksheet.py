@@ -44,7 +44,7 @@ class Entry(Frozen):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The needed quantities of which no fact holds."""
+        """The quantities that the line asks for and for which no fact holds."""
         held = {fact.quantity for fact in self.holds}
         return tuple(name for name in self.line.needs if name not in held)
 

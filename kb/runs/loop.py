@@ -90,13 +90,15 @@ class Loop:
         question: Question | None = None
         while self.run.step <= self.run.plan.evaluations:
             if deadline is not None and time.monotonic() > deadline:
+                if question:
+                    question.finish()  # its answer is paid, and is recorded only while this run is held
                 return ""
             if self.run.pending:
                 self._judge(self.run.pending, judge)
                 continue
             state = self._state(skills)
             move = next_move(state, writes=synthesizer is not None)
-            if isinstance(move, Stop):
+            if isinstance(move, Stop) and not (question or self.run.asked):
                 return move.reason
             if synthesizer and not question and (ask := self._next_ask(move, state)):
                 self.run.asking = ask
@@ -134,9 +136,9 @@ class Loop:
             return self.run.asked
         if isinstance(move, Ask):
             return move
+        following = next_question(state)
         is_judged = self.run.step + FINALISTS <= self.run.plan.evaluations
-        following = next_question(state) if is_judged else None
-        return following if isinstance(following, Ask) else None
+        return following if is_judged and isinstance(following, Ask) else None
 
     def _measure(self, candidate: Candidate, judge: Judge) -> None:
         values = {parameter.name: parameter.value for parameter in candidate.parameters}

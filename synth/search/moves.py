@@ -21,7 +21,7 @@ DRAFTS = 3
 BEAM = 2
 """Structures that small steps go on from: the fastest."""
 LARGE = 0.2
-"""Share of large steps after the drafts."""
+"""Chance that a step after the drafts is a large one."""
 FIXES = 2
 """Most corrections in a row of a refused kernel."""
 STAGNANT = 2

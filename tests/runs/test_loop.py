@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from kb.errors import RunError
+from kb.runs import loop
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
-from synth.authors.author import Ask, Reply, Usage
+from synth.authors import author
+from synth.authors.author import Reply, Usage
+from synth.search.moves import Ask, Move, State, Stop
 from tests.runs.fakes import (
     BEST,
     INTERFACE,
@@ -186,10 +189,47 @@ def test_an_author_is_asked_for_the_next_kernel_while_the_last_one_is_tuned(
     assert "tried" in kinds[second : kinds.index("answered", second)]
 
 
+def test_an_answer_that_comes_after_the_time_is_up_is_kept_for_the_next_start(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, log = start(home, evaluations=9), tmp_path / "paid.log"
+    slow = FakeJudge(tmp_path / "judged.log")
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
+
+    loop_of(run, home, library).optimize(asking(run, PaidAuthor(log, 0.3)), slow, minutes=1)
+
+    assert (run.ended, run.spent.unanswered) == ("", 0)
+    assert len(run.unused) == 1
+    paid = len(log.read_text().splitlines())
+    monkeypatch.undo()
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(asking(again, PaidAuthor(log)), slow)
+    assert log.read_text().splitlines()[:paid] == [f"paid {number}" for number in range(1, paid + 1)]
+    assert len(log.read_text().splitlines()) == sum(attempt.stage is not None for attempt in again.attempts)
+
+
+def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(home, evaluations=9)
+    judge = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
+    decide = loop.next_move
+
+    def stopping(state: State, *, writes: bool) -> Move:
+        found = decide(state, writes=writes)
+        return Stop(reason="enough") if isinstance(found, Ask) and state.attempts else found
+
+    monkeypatch.setattr(loop, "next_move", stopping)
+    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log", 0.1)), judge)
+
+    assert run.ended == "enough"
+    assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
+
+
 class Repeating(PaidAuthor):
     """Writes the same kernel again and again."""
 
-    def answer(self, ask: Ask) -> Reply:
+    def answer(self, ask: author.Ask) -> Reply:
         return super().answer(ask.model_copy(update={"number": 1}))
 
 
