@@ -3,14 +3,15 @@ killed."""
 
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
+from math import inf
 from typing import TYPE_CHECKING
 
 from kb import __version__
-from kb.errors import SkillError
 from kb.runs.journal import Run
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, Outcome
 from kb.types.protocols import Attempt, Proposal, Tried
+from kb.types.skill import Skill
 from kb.views.answers import AnswerView, AuthorCost, answers_of, costs_of
 from kb.views.cited import LEFT_OUT, Cited, Sources
 from kb.views.progress import Progress, progress, roof_us
@@ -357,25 +358,30 @@ def _skills(kb: "KnowledgeBase", candidates: Sequence[CandidateReport], sources:
     for one in candidates:
         for name in dict.fromkeys((*one.skills_used, *filter(None, (one.recalled,)))):
             used.setdefault(name, []).append(one)
-    return tuple(_skill_use(kb, name, by, sources) for name, by in used.items())
-
-
-def _skill_use(kb: "KnowledgeBase", name: str, by: Sequence[CandidateReport], sources: Sources) -> SkillUse:
-    passed = [one for one in by if one.outcome is Outcome.PASSED]
-    best = min(passed, key=lambda one: one.time_us.value if one.time_us else float("inf"), default=None)
-    try:
-        skill = kb.skills.find(name)
-        standing = str(kb.skills.standing(skill))
-        description = LEFT_OUT if sources.private(skill.citations) else skill.description
-    except SkillError:
-        standing, description = "gone", ""
-    return SkillUse(
-        name=name,
-        description=description,
-        standing=standing,
-        shown_to=tuple(one.number for one in by),
-        best=f"{best.number}: {best.summary}" if best else "",
+    known = {skill.name: skill for skill in kb.skills.known()} if used else {}
+    standings = kb.skills.standings(known[name] for name in used if name in known)
+    return tuple(
+        SkillUse(
+            name=name,
+            description=_description(known.get(name), sources),
+            standing=standings.get(name, "gone"),
+            shown_to=tuple(one.number for one in by),
+            best=_best_of(by),
+        )
+        for name, by in used.items()
     )
+
+
+def _description(skill: Skill | None, sources: Sources) -> str:
+    if skill is None:
+        return ""
+    return LEFT_OUT if sources.private(skill.citations) else skill.description
+
+
+def _best_of(candidates: Sequence[CandidateReport]) -> str:
+    passed = [one for one in candidates if one.outcome is Outcome.PASSED]
+    best = min(passed, key=lambda one: one.time_us.value if one.time_us else inf, default=None)
+    return f"{best.number}: {best.summary}" if best else ""
 
 
 def _machines(attempts: Sequence[Attempt]) -> tuple[Machine, ...]:
