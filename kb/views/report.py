@@ -233,8 +233,8 @@ def _prompts(run: Run) -> dict[int, "Prompt"]:
 def _waits_for(run: Run) -> str:
     if run.pending:
         return f"the verdict on candidate {run.step}"
-    if run.spent.unanswered or run.asked:
-        return f"an answer to the question for candidate {run.step} or a later one"
+    if run.exchanges and not run.exchanges[-1].answered:
+        return f"an answer of {run.exchanges[-1].author}"
     return f"candidate {run.step}"
 
 

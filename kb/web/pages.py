@@ -14,6 +14,8 @@ HERE = Path(__file__).parent
 STYLE = HERE / "static" / "style.css"
 LEXERS = {"triton": "python", "torch": "python"}
 """Names of the lexers of languages that are not called as they are."""
+_PLAIN = re.compile(r'<span class="(?![kcsmg]|ow)\w+">([^<]*)</span>')
+"""Words in the classes of Pygments that the style sheet leaves as they are."""
 
 
 @cache
@@ -62,7 +64,8 @@ def code(source: str, language: str) -> Markup:
         lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)
     except ClassNotFound:
         return escape(source)
-    return Markup(highlight(source, lexer, HtmlFormatter(nowrap=True)))  # noqa: S704 - it escapes what it is given
+    marked = highlight(source, lexer, HtmlFormatter(nowrap=True))
+    return Markup(_PLAIN.sub(r"\1", marked))  # noqa: S704 - Pygments escapes what it is given
 
 
 def md(text: str) -> str:

@@ -128,7 +128,7 @@ def proposed(home: Path) -> Run:
     ("state", "waits"),
     [
         (started, "candidate 1"),
-        (asked, "an answer to the question for candidate 1 or a later one"),
+        (asked, "an answer of recorded:answers"),
         (answered, "candidate 1"),
         (proposed, "the verdict on candidate 1"),
     ],
