@@ -209,10 +209,15 @@ def test_nothing_of_a_private_document_is_in_a_report(home: Path, kb: KnowledgeB
     kb.ingest([manuals], private=True)
     (hit, *_) = kb.search("local data share", target="mi300x").hits
     id_, run = hit.passage.citation.id, started(home)
-    ask(run, said="- Each compute unit has 64 KB of local data share (LDS). [1:5]", cited=(id_,))
+    secret = "Each compute unit has 64 KB of local data share (LDS)."
+    ask(run, said=f"- {secret} [1:5]", cited=(id_,))
+    answer(run, f"No kernel. {secret}")
+    ask(run, said="again", cited=(id_,))
     answer(run)
     detail = f"at best 25 us at 64 KB of local data share [kb cite {id_}]\nand a line that cites nothing"
-    judge(run, propose(run, candidate(), author="a", stage=Stage.DRAFT), detail=detail)
+    kernel = propose(run, f"int x;\n//  {secret}\n", author="a", stage=Stage.DRAFT, note=f"as: {secret}")
+    judge(run, kernel, detail=detail)
+    judge(run, propose(run, "int y;\n", author="a", stage=Stage.IMPROVE, parent=1), speedup=None, log=secret)
 
     found = report(kb, run)
 
