@@ -7,7 +7,7 @@ from kb.runs.journal import Run
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, KernelScreen, Outcome
 from kb.types.protocols import Attempt, Proposal, Tried
-from kb.views.cited import Sources
+from kb.views.cited import Sources, ids_in
 from kb.views.progress import roof_us
 from kb.views.response import view_of
 from kb.views.verdicts import Estimate, verdict
@@ -171,7 +171,7 @@ def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
         "diagnosis": tuple(map(sources.open_text, diagnose(evidence))),
         "cases": tuple(f"{case.name}: {case.outcome.replace('_', ' ')}. {case.detail}".strip() for case in failed),
         "kernels": tuple(sources.open_text(line) for screen in evidence.screen for line in _lines(screen)),
-        "cited": tuple(dict.fromkeys((*(limit.citations if limit else ()), *findings))),
+        "cited": tuple(dict.fromkeys((*(limit.citations if limit else ()), *findings, *ids_in(evidence.detail)))),
         "log": "" if evidence.passed else sources.open_text(evidence.log),
         "judged": evidence.created,
     }

@@ -17,6 +17,11 @@ QUOTED = 24
 _ID = re.compile(r"\b[0-9a-f]{12}\b")
 
 
+def ids_in(text: str) -> list[str]:
+    """What may be ids of citations."""
+    return _ID.findall(text)
+
+
 class Cited(Frozen):
     """A fact or a passage."""
 
@@ -67,7 +72,7 @@ class Sources:
 
     def _is_private(self, line: str) -> bool:
         plain = " ".join(line.split())
-        return self.private(_ID.findall(line)) or any(private in plain for private in self._private_lines)
+        return self.private(ids_in(line)) or any(private in plain for private in self._private_lines)
 
     def _found(self, id_: str) -> Cited:
         try:

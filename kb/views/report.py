@@ -102,13 +102,17 @@ class Report(Frozen):
         return self.candidates[self.best_candidate.structure - 1] if self.best_candidate else None
 
     @property
+    def changes_skill(self) -> str:
+        """The skill whose kernel the best candidate changes; empty if it is a new kernel, or that of a skill."""
+        return self.origin.recalled if self.origin and self.origin.number != self.best else ""
+
+    @property
     def winning_diff(self) -> str:
         """What a repository gets by the best candidate: the change of a skill's kernel, or else a new file."""
-        best, origin = self.best_candidate, self.origin
-        if best is None or origin is None:
+        if self.best_candidate is None or self.origin is None:
             return ""
-        before = origin.source if origin.recalled else ""
-        return diff(before, best.source, origin.recalled or "/dev/null", f"{self.task}.{self.language}")
+        before, old = (self.origin.source, self.changes_skill) if self.changes_skill else ("", "/dev/null")
+        return diff(before, self.best_candidate.source, old, f"{self.task}.{self.language}")
 
     def below(self, number: int) -> list[CandidateReport]:
         """The candidates that change this one; with 0, those that begin a structure."""

@@ -232,11 +232,13 @@ def test_nothing_of_a_private_document_is_in_a_report(home: Path, kb: KnowledgeB
 def test_the_diff_for_a_pull_request_is_a_new_file_or_the_change_of_a_skills_kernel(
     kb: KnowledgeBase, home: Path
 ) -> None:
-    new, changed = started(home), started(home)
+    new, changed, same = started(home), started(home), started(home)
+    judge(same, propose(same, "a\n", recalled="its-skill"))
     judge(new, propose(new, "a\nb\n", author="a", stage=Stage.DRAFT))
     judge(changed, propose(changed, candidate(), recalled="its-skill"))
     judge(changed, propose(changed, candidate(UNROLL=8), parent=1), speedup=2.9)
 
+    assert report(kb, same).winning_diff == "--- /dev/null\n+++ row-sum.cpp\n@@ -0,0 +1 @@\n+a"
     assert report(kb, new).winning_diff == "--- /dev/null\n+++ row-sum.cpp\n@@ -0,0 +1,2 @@\n+a\n+b"
     assert report(kb, changed).winning_diff.startswith("--- its-skill\n+++ row-sum.cpp\n@@ ")
     assert report(kb, changed).winning_diff in markdown(report(kb, changed))
