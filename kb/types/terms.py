@@ -30,7 +30,9 @@ class Terms(Frozen):
     known: tuple[Best, ...] = ()
     """Times of earlier verdicts, the fastest baseline first."""
     roof: tuple[str, ...] = ()
-    """The bounds on the time, longest first."""
+    """The bounds on the time, longest first, with citations."""
+    told: tuple[str, ...] = ()
+    """Ids of the facts in these bounds."""
 
     @property
     def is_timed(self) -> bool:

@@ -20,6 +20,7 @@ from kb.types.kernels import Interface, Language, Task
 from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
+from kb.types.terms import Terms
 from kb.usecases.home import Home
 from retrieval.answering import REFERS, answering, shortest, still_answers
 from retrieval.examples import Phrasings, choose_example
@@ -31,6 +32,7 @@ from synth.briefing.questions import Question, questions_for
 from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
+NOWHERE = Terms()
 FOUND = 8
 """Passages of documents in which the answer to a phrasing is sought."""
 IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
@@ -55,6 +57,8 @@ SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
 NEARLY_SAME = 1.01
 """Ratio of two values up to which the lower one says enough."""
+_BOUND = re.compile(r"\b(?:smallest|(?:lower|upper) bound|of the (?:architecture|ISA))\b")
+"""What a value is that bounds chips, or says how little of a unit one may use."""
 _SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
 """What a value is of that one kernel has only a part of."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
@@ -70,17 +74,19 @@ def brief(
     facts: Sequence[Fact],
     attempts: Sequence[Attempt],
     stage: Stage,
+    terms: Terms = NOWHERE,
 ) -> Briefing:
     """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
 
     Args:
         facts: Those that hold for the target.
+        terms: What the prompt says of the judge; its numbers are not said again.
 
     Raises:
         SettingsError: the user's file of questions is not right.
     """
-    subject = subject_of(home, task, interface, target, language.name, facts)
-    reader = _Reader(home, subject, facts)
+    subject = subject_of(home, task, interface, target, language.name, facts, terms)
+    reader = _Reader(home, subject, [fact for fact in facts if fact.citation.id not in terms.told])
     taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
     if stage is Stage.DRAFT or not attempts:
         written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
@@ -133,7 +139,13 @@ def defined(home: Home, evidence: Evidence, source: str) -> list[Said]:
 
 
 def subject_of(
-    home: Home, task: Task, interface: Interface, target: str, language: str, facts: Sequence[Fact]
+    home: Home,
+    task: Task,
+    interface: Interface,
+    target: str,
+    language: str,
+    facts: Sequence[Fact],
+    terms: Terms = NOWHERE,
 ) -> Subject:
     """What a prompt is about."""
     isa = home.targets.isa(target)
@@ -146,11 +158,13 @@ def subject_of(
         operations=operations_in(task),
         dtypes=dtypes_of(interface),
         limit=limit_of(interface, facts, launched=family == "gpu"),
+        judged=terms.judged,
+        lacks=topics().missing_in(terms.device) if terms.judged == "cpu" and terms.device else (),
     )
 
 
 def matters(fact: Fact, subject: Subject) -> bool:
-    """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
+    """Whether a fact is of the task's data types, not sparse, of units that are there, and of those that take its time."""
     said, known = conditions(fact), quantities().by_name.get(fact.quantity)
     stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
     is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
@@ -160,6 +174,9 @@ def matters(fact: Fact, subject: Subject) -> bool:
         and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said
+        and not (subject.has_products and fact.quantity == "peak_flops" and "vector" in said)
+        and not _BOUND.search(fact.condition)
+        and not topics().is_of_missing(f"{fact.quantity} {fact.condition}", subject.lacks)
         and not _SEVERAL.search(fact.condition)
     )
 
@@ -246,10 +263,11 @@ class _Reader:
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
+        pool = self.sheets if question.sheets else [s for s in self.sheets if not _is_introduction(s)]
         for phrasing in question.search:
             if len(said) == question.most:
                 break
-            found = answering(self._fresh(self.sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
+            found = answering(self._fresh(pool), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
             found = [s if tokens_of(s.text) <= SHORT else shortest(s, phrasing) for s in found]
             found = found or ([] if question.sheets else self._in_documents(phrasing))
             said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
@@ -345,6 +363,11 @@ def _says_more(fact: Fact, other: Fact) -> bool:
         return False
     is_total = "per device" in conditions(other) and "per device" not in conditions(fact)
     return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
+
+
+def _is_introduction(statement: Statement) -> bool:
+    """Whether it stands above the first section of a sheet, where it sums up what the sections say."""
+    return len(statement.passage.citation.section) < 2
 
 
 def _is_own_name(fact: Fact) -> bool:

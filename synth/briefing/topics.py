@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,6 +17,7 @@ PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "in
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
 """How a sentence begins that says more of what the one before it names."""
+_WITHOUT = re.compile(r"\bwithout (?:the )?\S+", re.IGNORECASE)
 _COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
@@ -37,6 +38,9 @@ class Subject(Frozen):
     dtypes: tuple[str, ...] = ()
     """Of all tensors, as in torch; none: likewise."""
     limit: Limit | None = None
+    judged: str = ""
+    lacks: tuple[str, ...] = ()
+    """The units of topics.toml that the judge's processor lacks, as far as it is known."""
 
     @property
     def has_products(self) -> bool:
@@ -48,8 +52,8 @@ class Subject(Frozen):
 
     @property
     def products_in(self) -> tuple[str, ...]:
-        """The types beside its own in which matrix units may take its operands."""
-        return ("tf32",) if "float32" in self.dtypes else ()
+        """The types beside its own in which units may take its operands."""
+        return ("tf32",) if "float32" in self.dtypes else () if self.has_floats else ("int16",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,14 @@ class Topics:
     known: frozenset[str]
     """Languages that models know."""
     aliases: Mapping[str, str]
+    only: frozenset[str]
+    """Classes of tasks that have no other class than these and exponential functions."""
     structures: Mapping[str, tuple[str, ...]]
     """Forms that kernels for an operation have."""
+    parts: Mapping[str, re.Pattern[str]]
+    """How documents name kernels for a part of an operation, by operation."""
+    units: Mapping[str, re.Pattern[str]]
+    judged: Mapping[str, re.Pattern[str]]
     hidden: Mapping[str, re.Pattern[str]]
     """What a language does by itself, by language."""
     never: re.Pattern[str]
@@ -82,7 +92,10 @@ class Topics:
         stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
         """
         plain = _IN_PARENTHESES.sub("", text)
-        if self.never.search(text) or self.hides(plain, subject):
+        absent = self.judged.get(subject.judged)
+        if self.never.search(text) or self.hides(plain, subject) or (absent and absent.search(text)):
+            return True
+        if self.is_of_part(plain, subject) or self.is_of_missing(text, subject.lacks):
             return True
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
@@ -93,6 +106,26 @@ class Topics:
                 if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
         return False
+
+    def is_of_part(self, text: str, subject: Subject) -> bool:
+        """Whether a text is about kernels for a part of the task's operation, and does not name the operation."""
+        return not self.names_whole(text, subject) and any(
+            part.search(text) for name, part in self.parts.items() if name in subject.operations
+        )
+
+    def names_whole(self, text: str, subject: Subject) -> bool:
+        """Whether a text names an operation of the task that has parts which documents speak of alone."""
+        whole = [name for name in self.parts if name in subject.operations]
+        return any(self.words["operation"][name].search(text) for name in whole)
+
+    def is_of_missing(self, text: str, lacks: Collection[str]) -> bool:
+        """Whether a text names units of a processor, all of which are lacking, and does not say what holds without."""
+        named = {name for name, words in self.units.items() if words.search(_WITHOUT.sub("", text))}
+        return bool(named) and named <= {*lacks}
+
+    def missing_in(self, processor: str) -> tuple[str, ...]:
+        """The units that a processor lacks whose name has its vector extensions behind it."""
+        return tuple(name for name in self.units if name not in processor)
 
     def hides(self, text: str, subject: Subject) -> bool:
         """Whether a text is about what the subject's language does by itself, and does not name the language."""
@@ -108,6 +141,8 @@ class Topics:
         """Whether a listing is a program in the subject's language, of its operations if it names any, and of integers
         if it computes integers alone."""
         if tag.lower() in PRINTED or (_COMPUTES_FLOATS.search(code) and not subject.has_floats):
+            return False
+        if self.is_of_part(code, subject):
             return False
         named = self._named(code)
         tells = subject.language in self.words["language"]
@@ -126,10 +161,10 @@ class Topics:
         return {kind: named for kind, named in found.items() if named}
 
 
-def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
+def kept_sentences(sentences: Sequence[str], subject: Subject) -> list[str]:
     """The sentences that are not foreign, without those that go on from one that is.
 
-    None if the first, which says what the others are about, is foreign.
+    If the first, which says what the others are about, is foreign, only those that name the task's operation.
     """
     kept: list[str] = []
     drops = False
@@ -138,14 +173,17 @@ def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
         if not drops:
             kept.append(sentence)
         elif not kept:
-            return []
+            named = [one for one in sentences if topics().names_whole(one, subject)]
+            return [one for one in named if not topics().foreign(one, subject)]
     return kept
 
 
 def operations_in(task: Task) -> tuple[str, ...]:
     """The classes of the operations in a task's source, without its comments."""
     source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
-    return tuple(name for name, code in topics().code.items() if code.search(source))
+    found = [name for name, code in topics().code.items() if code.search(source)]
+    is_more = {*found} - topics().only - {"exponential functions"}
+    return tuple(name for name in found if not (is_more and name in topics().only))
 
 
 def has_products(operations: Iterable[str]) -> bool:
@@ -221,6 +259,10 @@ def topics() -> Topics:
         families=tuple(table["family"]),
         known=frozenset(table["known"]["languages"]),
         aliases=table["aliases"],
+        parts={name: _pattern(entry["part"]) for name, entry in table["operation"].items() if "part" in entry},
+        units={name: _pattern(text) for name, text in table["unit"].items()},
+        judged={name: _pattern(text) for name, text in table["judged"].items()},
+        only=frozenset(name for name, entry in table["operation"].items() if entry.get("only")),
         hidden={name: _pattern(text) for name, text in table["hidden"].items()},
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
         never=_pattern(table["never"]["words"]),
