@@ -29,6 +29,7 @@ from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
 from synth.briefing.follow_up import refused_names
 from synth.briefing.questions import Question, questions_for
+from synth.briefing.repeats import without_repeats
 from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
@@ -98,10 +99,11 @@ def brief(
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
     if stage is Stage.IMPROVE:
         answers = [answer for answer in answers if answer.said][:TECHNIQUES]
-    answered = {answer.asks for answer in answers if answer.facts or answer.said}
+    answers = [answer for answer in answers if answer.facts or answer.said]
+    answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
     return Briefing(
-        answers=tuple(answer for answer in answers if answer.asks in answered),
+        answers=tuple(without_repeats(answers, language.rules)),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
         structures=tuple(_structures(home, target, subject)),
     )

@@ -17,7 +17,9 @@ PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "in
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
 """How a sentence begins that says more of what the one before it names."""
+_MARKS = "`*_ "
 _WITHOUT = re.compile(r"\bwithout (?:the )?\S+", re.IGNORECASE)
+_COMMENT = re.compile(r"(?://|#(?!include)).*")
 _COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
@@ -89,7 +91,8 @@ class Topics:
         """Whether a sentence is about something else than the subject, or about nothing that a kernel's author needs.
 
         A sentence that names several operations or languages is foreign only if the subject's are not among them. What
-        stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
+        stands before a colon near its beginning says what it is about, so does a data type with which it begins, and what
+        stands in parentheses does not.
         """
         plain = _IN_PARENTHESES.sub("", text)
         absent = self.judged.get(subject.judged)
@@ -97,12 +100,15 @@ class Topics:
             return True
         if self.is_of_part(plain, subject) or self.is_of_missing(text, subject.lacks):
             return True
+        first = {name for name, words in self.words["dtype"].items() if words.match(plain.lstrip(_MARKS))}
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
+                if kind == "dtype" and own and own.isdisjoint(first) and first - self.common:
+                    return True
                 if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
         return False
@@ -144,7 +150,10 @@ class Topics:
             return False
         if self.is_of_part(code, subject):
             return False
-        named = self._named(code)
+        named = self._named(_COMMENT.sub("", code))
+        dtypes = named.get("dtype", set()) - self.common
+        if dtypes and dtypes.isdisjoint(_own("dtype", subject)) and subject.dtypes:
+            return False
         tells = subject.language in self.words["language"]
         own = tag.lower() in self.tags.get(subject.language, ()) or (
             subject.language in named.get("language", ()) if tells else "language" not in named
@@ -228,7 +237,8 @@ def _own(kind: str, subject: Subject) -> set[str]:
         case "operation":
             return set(subject.operations)
         case "dtype":
-            return {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
+            own = {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
+            return own | ({"mixed"} if own and own != {"float32"} else set())
         case "language":
             return {subject.language}
         case "isa":
