@@ -91,7 +91,8 @@ def brief(
     taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
     if stage is Stage.DRAFT or not attempts:
         written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
-        first = [written] if language.searched and not reader.sheets else []
+        is_told = language.searched and (language.judged or language.name not in topics().known)
+        first = [written] if is_told and not reader.sheets else []
         questions = questions_for(subject, home.settings.home, first=first, taught=taught)
         questions = [question for question in questions if not (question.code and "```" in language.rules)]
     else:
@@ -261,6 +262,8 @@ class _Reader:
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
         own = [s for s in self.sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
+        shows = [s for s in own if s.code and topics().names(s.code, self._subject) & {"operation"}]
+        own = [s for s in own if not s.code or s in shows or not shows]
         return [self._say(s) for s in self._fresh(own)]
 
     def _searched(self, question: Question) -> list[Said]:

@@ -74,6 +74,8 @@ class Topics:
     known: frozenset[str]
     """Languages that models know."""
     aliases: Mapping[str, str]
+    apart: frozenset[str]
+    """Operations that make a statement foreign to every task without them."""
     only: frozenset[str]
     """Classes of tasks that have no other class than these and exponential functions."""
     structures: Mapping[str, tuple[str, ...]]
@@ -97,6 +99,8 @@ class Topics:
         plain = _IN_PARENTHESES.sub("", text)
         absent = self.judged.get(subject.judged)
         if self.never.search(text) or self.hides(plain, subject) or (absent and absent.search(text)):
+            return True
+        if any(self.words["operation"][name].search(plain) for name in self.apart - {*subject.operations}):
             return True
         if self.is_of_part(plain, subject) or self.is_of_missing(text, subject.lacks):
             return True
@@ -148,9 +152,11 @@ class Topics:
         if it computes integers alone."""
         if tag.lower() in PRINTED or (_COMPUTES_FLOATS.search(code) and not subject.has_floats):
             return False
-        if self.is_of_part(code, subject):
+        plain = _COMMENT.sub("", code)
+        plain += plain.replace("_", " ")  # the words in names
+        if self.is_of_part(plain, subject):
             return False
-        named = self._named(_COMMENT.sub("", code))
+        named = self._named(plain)
         dtypes = named.get("dtype", set()) - self.common
         if dtypes and dtypes.isdisjoint(_own("dtype", subject)) and subject.dtypes:
             return False
@@ -238,7 +244,7 @@ def _own(kind: str, subject: Subject) -> set[str]:
             return set(subject.operations)
         case "dtype":
             own = {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
-            return own | ({"mixed"} if own and own != {"float32"} else set())
+            return own | ({"mixed"} if own and {*subject.dtypes} != {"float32"} else set())
         case "language":
             return {subject.language}
         case "isa":
@@ -272,6 +278,7 @@ def topics() -> Topics:
         parts={name: _pattern(entry["part"]) for name, entry in table["operation"].items() if "part" in entry},
         units={name: _pattern(text) for name, text in table["unit"].items()},
         judged={name: _pattern(text) for name, text in table["judged"].items()},
+        apart=frozenset(name for name, entry in table["operation"].items() if entry.get("apart")),
         only=frozenset(name for name, entry in table["operation"].items() if entry.get("only")),
         hidden={name: _pattern(text) for name, text in table["hidden"].items()},
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
