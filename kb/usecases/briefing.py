@@ -8,7 +8,6 @@ from functools import cached_property
 from eval.roofline import limit_of
 from ingest.scan import SHEETS
 from kb.facts.quantities import quantities
-from kb.facts.select import conditions
 from kb.facts.worksheet import line_of
 from kb.siblings import siblings_of
 from kb.types.base import tokens_of
@@ -27,10 +26,10 @@ from retrieval.examples import Phrasings, choose_example
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
+from synth.briefing.fact_choice import matters, says_more, without_repeats
 from synth.briefing.follow_up import refused_names
 from synth.briefing.questions import Question, questions_for
-from synth.briefing.repeats import without_repeats
-from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
+from synth.briefing.topics import Subject, dtypes_of, family_of, has_products, kept_sentences, operations_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
 NOWHERE = Terms()
@@ -56,12 +55,6 @@ MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
 statements must have."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
-NEARLY_SAME = 1.01
-"""Ratio of two values up to which the lower one says enough."""
-_BOUND = re.compile(r"\b(?:smallest|(?:lower|upper) bound|of the (?:architecture|ISA))\b")
-"""What a value is that bounds chips, or says how little of a unit one may use."""
-_SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
-"""What a value is of that one kernel has only a part of."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -154,33 +147,18 @@ def subject_of(
     isa = home.targets.isa(target)
     titles = " ".join(found.title for name in home.targets.lineage(target) if (found := home.targets.find(name)))
     family = family_of(titles, isa.backend if isa else "", language)
+    operations, limit = operations_in(task), limit_of(interface, facts, launched=family == "gpu")
+    if has_products(operations) and limit != "compute":
+        operations = tuple(dict.fromkeys((*operations, "reduction")))  # of rows that are read once
     return Subject(
         targets=tuple(home.targets.lineage(target)),
         family=family,
         language=language,
-        operations=operations_in(task),
+        operations=operations,
         dtypes=dtypes_of(interface),
-        limit=limit_of(interface, facts, launched=family == "gpu"),
+        limit=limit,
         judged=terms.judged,
         lacks=topics().missing_in(terms.device) if terms.judged == "cpu" and terms.device else (),
-    )
-
-
-def matters(fact: Fact, subject: Subject) -> bool:
-    """Whether a fact is of the task's data types, not sparse, of units that are there, and of those that take its time."""
-    said, known = conditions(fact), quantities().by_name.get(fact.quantity)
-    stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
-    is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
-    of_matrices = is_of_unit or "matrix" in said
-    return (
-        not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
-        and (subject.has_products or not of_matrices)
-        and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
-        and "sparse" not in said
-        and not (subject.has_products and fact.quantity == "peak_flops" and "vector" in said)
-        and not _BOUND.search(fact.condition)
-        and not topics().is_of_missing(f"{fact.quantity} {fact.condition}", subject.lacks)
-        and not _SEVERAL.search(fact.condition)
     )
 
 
@@ -255,7 +233,7 @@ class _Reader:
         asked += [f.quantity for f in fitting if _is_own_name(f) and line_of(f.quantity) in lines]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
         own = [f for f in fitting if f.quantity in asked and (_is_of_a_sheet(f) or f.quantity not in of_sheets)]
-        fresh = [f for f in own if f.citation.id not in self._told and not any(_says_more(o, f) for o in own)]
+        fresh = [f for f in own if f.citation.id not in self._told and not any(says_more(o, f) for o in own)]
         self._told.update(fact.citation.id for fact in fresh)
         return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
 
@@ -359,15 +337,6 @@ class _Reader:
         self._said.append(statement)
         self.has_example = self.has_example or bool(statement.code)
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
-
-
-def _says_more(fact: Fact, other: Fact) -> bool:
-    """Whether the other one adds nothing for one kernel: a total of the device, or nearly the same in another scope."""
-    known = quantities().by_name.get(fact.quantity)
-    if fact.quantity != other.quantity or known is None or known.many or not (fact.amount and other.amount):
-        return False
-    is_total = "per device" in conditions(other) and "per device" not in conditions(fact)
-    return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
 
 
 def _is_introduction(statement: Statement) -> bool:

@@ -55,7 +55,8 @@ class Subject(Frozen):
     @property
     def products_in(self) -> tuple[str, ...]:
         """The types beside its own in which units may take its operands."""
-        return ("tf32",) if "float32" in self.dtypes else () if self.has_floats else ("int16",)
+        wider = {"float32": "tf32", "int8": "int16", "uint8": "int16"}
+        return tuple(dict.fromkeys(wider[dtype] for dtype in self.dtypes if dtype in wider))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Topics:
         """Whether a sentence is about something else than the subject, or about nothing that a kernel's author needs.
 
         A sentence that names several operations or languages is foreign only if the subject's are not among them. What
-        stands before a colon near its beginning says what it is about, so does a data type with which it begins, and what
+        stands before a colon near its beginning says what it is about, so does a data type with which it begins; what
         stands in parentheses does not.
         """
         plain = _IN_PARENTHESES.sub("", text)
