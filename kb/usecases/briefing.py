@@ -155,6 +155,7 @@ def subject_of(
         family=family,
         language=language,
         operations=operations,
+        multiplies=interface.matrix_operations > 0,
         dtypes=dtypes_of(interface),
         limit=limit,
         judged=terms.judged,

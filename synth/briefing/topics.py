@@ -17,6 +17,7 @@ PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "in
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
 """How a sentence begins that says more of what the one before it names."""
+PRODUCTS = {"matrix multiplication", "attention", "convolution"}
 _MARKS = "`*_ "
 _WITHOUT = re.compile(r"\bwithout (?:the )?\S+", re.IGNORECASE)
 _COMMENT = re.compile(r"(?://|#(?!include)).*")
@@ -36,7 +37,9 @@ class Subject(Frozen):
     family: str = ""
     """`gpu`, `cpu` or `npu`."""
     operations: tuple[str, ...] = ()
-    """The classes of topics.toml that the task's source names; none: nothing is about another operation."""
+    """The classes of topics.toml that the task's source names; none: only products are another operation, if any is."""
+    multiplies: bool = True
+    """Whether matrix products may be in it, although its source names none."""
     dtypes: tuple[str, ...] = ()
     """Of all tensors, as in torch; none: likewise."""
     limit: Limit | None = None
@@ -204,7 +207,7 @@ def operations_in(task: Task) -> tuple[str, ...]:
 
 def has_products(operations: Iterable[str]) -> bool:
     """Whether matrix products are among these classes; then they take most of a task's time."""
-    return not {"matrix multiplication", "attention", "convolution"}.isdisjoint(operations)
+    return not PRODUCTS.isdisjoint(operations)
 
 
 def helps(operations: Sequence[str], task: Task) -> bool:
@@ -242,7 +245,8 @@ def _own(kind: str, subject: Subject) -> set[str]:
     """The subject's own topics of a kind."""
     match kind:
         case "operation":
-            return set(subject.operations)
+            known = set(subject.operations)
+            return known if known or subject.multiplies else {*topics().words["operation"]} - PRODUCTS
         case "dtype":
             own = {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
             return own | ({"mixed"} if own and {*subject.dtypes} != {"float32"} else set())

@@ -18,6 +18,7 @@ ON_EPYC = INT8.model_copy(update={"judged": "cpu", "lacks": ("amx",)})
 IN_QEMU = INT8.model_copy(update={"judged": "simulator"})
 ATTENTION = MATMUL.model_copy(update={"operations": ("matrix multiplication", "attention", "softmax")})
 BACKWARD = ATTENTION.model_copy(update={"operations": (*ATTENTION.operations, "gradient")})
+UNKNOWN = SOFTMAX.model_copy(update={"operations": (), "multiplies": False})
 SUM = SOFTMAX.model_copy(update={"operations": ("reduction",)})
 TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
@@ -68,6 +69,8 @@ FOREIGN = [
     ("GEMM and attention: number tiles in bands.", ATTENTION, False),
     ("The backward pass of attention needs five products.", ATTENTION, True),
     ("The backward pass of attention needs five products.", BACKWARD, False),
+    ("GEMM tiles for 16-bit: 128x256x64.", UNKNOWN, True),
+    ("Row sums take a warp.", UNKNOWN, False),
     ("Element-wise loops take wide groups.", SUM, True),
     ("Use `evict_first` for data that is read once.", MATMUL, True),
 ]
