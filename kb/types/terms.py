@@ -31,8 +31,6 @@ class Terms(Frozen):
     """Times of earlier verdicts, the fastest baseline first."""
     roof: tuple[str, ...] = ()
     """The bounds on the time, longest first, with citations."""
-    told: tuple[str, ...] = ()
-    """Ids of the facts in these bounds."""
 
     @property
     def is_timed(self) -> bool:

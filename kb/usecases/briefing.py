@@ -80,7 +80,7 @@ def brief(
         SettingsError: the user's file of questions is not right.
     """
     subject = subject_of(home, task, interface, target, language.name, facts, terms)
-    reader = _Reader(home, subject, [fact for fact in facts if fact.citation.id not in terms.told])
+    reader = _Reader(home, subject, facts)
     taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
     if stage is Stage.DRAFT or not attempts:
         written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
@@ -97,7 +97,7 @@ def brief(
     answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
     return Briefing(
-        answers=tuple(without_repeats(answers, language.rules)),
+        answers=tuple(without_repeats(answers, "\n".join((language.rules, *terms.roof)))),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
         structures=tuple(_structures(home, target, subject)),
     )

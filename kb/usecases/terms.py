@@ -40,7 +40,6 @@ def terms_of(
     isa = home.targets.isa(target)
     judged = _judged(home, target, isa, language) if device is None else _on(home, target, isa, device)
     here = device is None and judged in ("gpu", "cpu")
-    roof = _roof(interface, facts)
     names = accelerators() if judged == "gpu" else [processor_in_full()]
     return Terms(
         judged=judged,
@@ -48,8 +47,7 @@ def terms_of(
         versions=_versions(home, target, language) if device is None else {},
         baselines=tuple(_baselines(task, interface, judged)),
         known=tuple(_known(task, target, skills)),
-        roof=tuple(map(_bound, roof)),
-        told=tuple(ceiling.fact.citation.id for ceiling in roof),
+        roof=tuple(map(_bound, _roof(interface, facts))),
     )
 
 

@@ -50,13 +50,13 @@ def says_more(fact: Fact, other: Fact) -> bool:
     return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
 
 
-def without_repeats(answers: Sequence[Answer], rules: str) -> list[Answer]:
-    """The answers without facts that a quoted statement or the rules of the language give.
+def without_repeats(answers: Sequence[Answer], contract: str) -> list[Answer]:
+    """The answers without facts that a quoted statement or the contract gives.
 
-    A text gives a fact if it has its number with its unit, or its shape, and a word of the quantity's name; or if it
-    has a count before the thing that is counted. An answer of which nothing is left is out.
+    A text gives a fact if it cites it; if it has its number with its unit, or its shape, and a word of the quantity's
+    name; or if it has a count before the thing that is counted. An answer of which nothing is left is out.
     """
-    texts = [rules, *(said.text for answer in answers for said in answer.said)]
+    texts = [contract, *(said.text for answer in answers for said in answer.said)]
     kept = [
         answer.model_copy(update={"facts": tuple(f for f in answer.facts if not any(_gives(t, f) for t in texts))})
         for answer in answers
@@ -65,6 +65,8 @@ def without_repeats(answers: Sequence[Answer], rules: str) -> list[Answer]:
 
 
 def _gives(text: str, fact: Fact) -> bool:
+    if fact.citation.id in text:
+        return True
     value = re.escape(fact.value)
     names = [re.escape(word[:STEM]) for word in {*fact.quantity.split("_")} - GENERIC if len(word) >= len("line")]
     if fact.value.isdigit() and int(fact.value) < len(COUNTS):

@@ -19,6 +19,7 @@ from tests.synth.test_topics import INT8, MATMUL, ON_EPYC
         ("tile_shape", "8x128", "shape", "A tile is 8 x 128.", False),
         ("tile_shape", "8x128", "shape", "A tile is 8 x 1280.", True),
         ("lds_size", "64", "KiB", "The LDS allows two buffers of 64 KiB.", True),
+        ("hbm_bandwidth", "5.3", "TB/s", f"at 5.3 TB/s [{citation(1).id}]", False),
         ("compute_units", "2", "1", "It has two vector units.", True),
     ],
 )
