@@ -22,6 +22,8 @@ _MARKS = "`*_ "
 _WITHOUT = re.compile(r"\bwithout (?:the )?\S+", re.IGNORECASE)
 _COMMENT = re.compile(r"(?://|#(?!include)).*")
 _COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
+OPENING = 30
+"""Characters in which a sentence about a part of an operation names it."""
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
 Limit = Literal["memory", "compute", "latency", "launch"]
@@ -106,7 +108,8 @@ class Topics:
             return True
         if any(self.words["operation"][name].search(plain) for name in self.apart - {*subject.operations}):
             return True
-        if self.is_of_part(plain, subject) or self.is_of_missing(text, subject.lacks):
+        is_of_part = self.is_of_part(plain[:OPENING], subject) and not self.names_whole(plain, subject)
+        if is_of_part or self.is_of_missing(text, subject.lacks):
             return True
         first = {name for name, words in self.words["dtype"].items() if words.match(plain.lstrip(_MARKS))}
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")

@@ -66,6 +66,7 @@ FOREIGN = [
     ("Mixed widths: begin with the widest type.", MATMUL, False),
     ("GEMM tiles for 16-bit: 128x256x64.", ATTENTION, True),
     ("Products take 128 columns.", ATTENTION, False),
+    ("Registers are rarely the limit, not even of a GEMM.", ATTENTION, False),
     ("GEMM and attention: number tiles in bands.", ATTENTION, False),
     ("The backward pass of attention needs five products.", ATTENTION, True),
     ("The backward pass of attention needs five products.", BACKWARD, False),
