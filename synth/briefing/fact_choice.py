@@ -53,20 +53,20 @@ def says_more(fact: Fact, other: Fact) -> bool:
 def without_repeats(answers: Sequence[Answer], contract: str) -> list[Answer]:
     """The answers without facts that a quoted statement or the contract gives.
 
-    A text gives a fact if it cites it; if it has its number with its unit, or its shape, and a word of the quantity's
-    name; or if it has a count before the thing that is counted. An answer of which nothing is left is out.
+    The contract gives a fact if it cites it. A text gives a quantity if it has each of its numbers with its unit, or
+    each shape, and a word of the quantity's name; or the counts before the thing that is counted. An answer of which
+    nothing is left is out.
     """
     texts = [contract, *(said.text for answer in answers for said in answer.said)]
-    kept = [
-        answer.model_copy(update={"facts": tuple(f for f in answer.facts if not any(_gives(t, f) for t in texts))})
-        for answer in answers
-    ]
+    kept = []
+    for answer in answers:
+        ungiven = {fact.quantity for fact in answer.facts if not any(_gives(text, fact) for text in texts)}
+        facts = tuple(f for f in answer.facts if f.quantity in ungiven and f.citation.id not in contract)
+        kept.append(answer.model_copy(update={"facts": facts}))
     return [answer for answer in kept if answer.facts or answer.said]
 
 
 def _gives(text: str, fact: Fact) -> bool:
-    if fact.citation.id in text:
-        return True
     value = re.escape(fact.value)
     names = [re.escape(word[:STEM]) for word in {*fact.quantity.split("_")} - GENERIC if len(word) >= len("line")]
     if fact.value.isdigit() and int(fact.value) < len(COUNTS):

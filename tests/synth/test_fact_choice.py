@@ -19,7 +19,6 @@ from tests.synth.test_topics import INT8, MATMUL, ON_EPYC
         ("tile_shape", "8x128", "shape", "A tile is 8 x 128.", False),
         ("tile_shape", "8x128", "shape", "A tile is 8 x 1280.", True),
         ("lds_size", "64", "KiB", "The LDS allows two buffers of 64 KiB.", True),
-        ("hbm_bandwidth", "5.3", "TB/s", f"at 5.3 TB/s [{citation(1).id}]", False),
         ("compute_units", "2", "1", "It has two vector units.", True),
     ],
 )
@@ -31,6 +30,15 @@ def test_a_fact_is_left_out_where_the_words_beside_it_give_it(
 
     assert (own in [f for answer in without_repeats(answers, "") for f in answer.facts]) is stated
     assert bool(without_repeats(answers[:1], text)) is stated
+
+
+def test_what_the_contract_cites_is_left_out_and_a_series_of_values_only_whole() -> None:
+    series = tuple(fact(n, "register_groups").model_copy(update={"value": str(n), "unit": "1"}) for n in (4, 8))
+    answers = [Answer(asks="?", facts=series)]
+
+    assert without_repeats(answers, f"at most 8 a row [{series[0].citation.id}]")[0].facts == series[1:]
+    assert without_repeats(answers, "eight groups")[0].facts == series
+    assert without_repeats(answers, "four groups or eight groups") == []
 
 
 def test_bounds_of_an_architecture_and_units_that_are_lacking_do_not_matter() -> None:
