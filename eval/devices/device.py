@@ -34,6 +34,7 @@ SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 QUICK_S = 20.0
 """Time limit for one build or call where only a quick timing is asked for."""
 DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"
+SAID, PLACE = 1.005, "in the candidate's place the baseline is {:.2f} times as fast, which is counted out"
 
 
 class CaseSizes(NamedTuple):
@@ -222,5 +223,6 @@ class TimingDevice(Device):
             raise Fault(Outcome.TOO_FAST, why)
         limit = None if timing.busy else bottleneck(seconds, interface, facts)
         doubt = DOUBT.format(timing.unseen_us) if timing.doubtful else ""
-        detail = "; ".join(filter(None, (*notes, doubt, *self.attainable())))
+        place = PLACE.format(timing.place) if timing.place >= SAID else ""
+        detail = "; ".join(filter(None, (*notes, doubt, place, *self.attainable())))
         return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)
