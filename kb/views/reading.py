@@ -41,6 +41,8 @@ class Reading(Frozen):
     """The last line or page of the document."""
     previous: int | None
     next: int | None
+    cited: str
+    """The id of the passage with what is cited; empty if nothing is."""
     passages: tuple[ReadPassage, ...]
 
 
@@ -63,8 +65,8 @@ def reading(kb: "KnowledgeBase", name: str, *, line: int = 1, cited: str = "") -
         after = found[PASSAGES_SHOWN].citation.line_start if len(found) > PASSAGES_SHOWN else None
         found = found[:PASSAGES_SHOWN]
     marked = kb.documents.passage(cited).citation.id if cited else ""
-    passages = (_read(kb, one, cited if one.citation.id == marked else "") for one in found)
-    return Reading(line=page, last=last, previous=before, next=after, passages=tuple(passages))
+    passages = tuple(_read(kb, one, cited if one.citation.id == marked else "") for one in found)
+    return Reading(line=page, last=last, previous=before, next=after, cited=marked, passages=passages)
 
 
 def passage(kb: "KnowledgeBase", citation_id: str) -> ReadPassage:

@@ -1,0 +1,169 @@
+"""The pages that change nothing. Each function gets the query of an address, and answers with a page or elsewhere."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from starlette.datastructures import QueryParams
+from starlette.responses import RedirectResponse, Response
+
+from kb.errors import DocumentError
+from kb.web.pages import url
+
+if TYPE_CHECKING:  # the first question opens it; loading it here would delay the start
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+DAY = "private, max-age=86400, immutable"
+
+
+class Page(NamedTuple):
+    template: str
+    values: dict[str, Any]
+
+
+def search(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.types.passages import SearchFilter
+    from kb.views.hits import found_passages
+    from kb.views.targets import targets
+
+    asked = [line.strip() for line in (query.get("q", ""), *query.get("also", "").splitlines()) if line.strip()]
+    found = None
+    if asked:
+        only = SearchFilter(numbers=True) if query.get("numbers") else None
+        target, compare = query.get("target") or None, bool(query.get("compare"))
+        found = found_passages(kb.search(asked, target=target, compare=compare, only=only), why=True)
+    given = {name: query.get(name, "") for name in ("q", "also", "target", "compare", "numbers")}
+    return Page("search.html", {"found": found, "query": given, "targets": targets(kb).targets})
+
+
+def documents(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    target = query.get("target") or None
+    stored = kb.documents.stored(target)
+    return Page("documents.html", {"documents": stored, "target": target})
+
+
+def document(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.views.documents import document
+    from kb.views.reading import reading
+
+    path, cited = query.get("path", ""), query.get("cited", "")
+    shown = reading(kb, path, line=_number(query, "line"), cited=cited)
+    return Page("document.html", {"document": document(kb, path), "reading": shown})
+
+
+def page_image(kb: "KnowledgeBase", query: QueryParams) -> Response:
+    """A page of a PDF. Its address has the digest of the file, so that a browser can keep it."""
+    image = kb.documents.page_image(query.get("path", ""), _number(query, "page"))
+    return Response(image, media_type="image/png", headers={"Cache-Control": DAY})
+
+
+def cite(kb: "KnowledgeBase", query: QueryParams) -> Response:
+    """The document, opened at the place that an id cites."""
+    key = query.get("id", "")
+    passage, place = kb.documents.passage(key), kb.documents.cite(key).citation
+    pdf = kb.documents.get(place.path).format == "pdf"
+    line = (place if pdf else passage.citation).line_start
+    address = url("/document", {"path": place.path, "line": line, "cited": key}, passage.citation.id)
+    return RedirectResponse(address, status_code=303)
+
+
+def quote(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    """A part of a page: the passage that a fact is stated in, with its words marked."""
+    from kb.views.reading import passage
+
+    return Page("quote.html", {"passage": passage(kb, query.get("id", ""))})
+
+
+def facts(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.views.facts import answered, conflicts
+    from kb.views.targets import targets
+
+    if not (target := query.get("target")):
+        return Page("targets.html", {"targets": targets(kb).targets})
+    own = kb.targets.get(target)
+    lines = answered(kb, own.name)
+    found = conflicts(kb, own.name)
+    return Page("facts.html", {"target": own, "lines": lines, "conflicts": found, "done": query.get("done", "")})
+
+
+def skills(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.views.skills import listed
+
+    known = listed(kb, kb.skills.skills())
+    queue, problems = listed(kb, kb.skills.proposals()), kb.skills.problems()
+    return Page("skills.html", {"skills": known, "queue": queue, "problems": problems})
+
+
+def skill(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.usecases.curating import compare, review
+    from kb.usecases.skill_gains import gains_of
+    from kb.views.skills import listed
+
+    held = kb.skills.find(query.get("name", ""))
+    [about], others = listed(kb, [held]), [one.name for one in kb.skills.known() if one.name != held.name]
+    alike = kb.skills.search(f"{held.name} {' '.join(held.preconditions.ops)}", language=held.language)
+    nearest = next((one.name for one in alike if one.name != held.name), "")
+    beside = query.get("beside") or nearest
+    values = {
+        "about": about,
+        "review": review(kb, held),
+        "gains": gains_of(kb, held),
+        "others": others,
+        "beside": beside,
+        "difference": compare(kb, beside, held.name) if beside else None,
+    }
+    return Page("skill.html", values)
+
+
+def runs(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb.views.runs import run_view
+
+    shown, problems = [run_view(run) for run in kb.runs], kb.runs.problems()
+    return Page("runs.html", {"runs": shown[::-1], "problems": problems})
+
+
+def run(kb: "KnowledgeBase", query: QueryParams) -> Page | Response:
+    """A run; status 204 if its journal has no more entries than were `seen`."""
+    from kb.views.runs import run_view
+
+    read = kb.runs.get(query.get("id", ""))
+    if query.get("seen") == str(len(read.entries)):
+        return Response(status_code=204)
+    return Page("run.html", {"run": run_view(read), "seen": len(read.entries)})
+
+
+def candidate(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    """A part of a page: the code of a run's candidate."""
+    attempts = kb.runs.get(query.get("run", "")).attempts
+    number = _number(query, "number")
+    if not 1 <= number <= len(attempts):
+        raise DocumentError(f"the run has no candidate {number}", hint=f"it has {len(attempts)}")
+    return Page("candidate.html", {"source": attempts[number - 1].candidate.source})
+
+
+def settings(kb: "KnowledgeBase", query: QueryParams) -> Page:
+    from kb import __version__
+    from kb.views.settings import settings_view
+
+    return Page("settings.html", {"settings": settings_view(kb.settings), "version": __version__})
+
+
+def _number(query: QueryParams, name: str) -> int:
+    """A number of a query, from 1 on; 1 if it is none."""
+    text = query.get(name, "")
+    return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+
+
+PAGES = {
+    "/": search,
+    "/documents": documents,
+    "/document": document,
+    "/page.png": page_image,
+    "/cite": cite,
+    "/quote": quote,
+    "/facts": facts,
+    "/skills": skills,
+    "/skill": skill,
+    "/runs": runs,
+    "/run": run,
+    "/candidate": candidate,
+    "/settings": settings,
+}
