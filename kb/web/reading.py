@@ -67,9 +67,10 @@ def cite(kb: "KnowledgeBase", query: QueryParams) -> Response:
 
 def quote(kb: "KnowledgeBase", query: QueryParams) -> Page:
     """A part of a page: the passage that a fact is stated in, with its words marked."""
-    from kb.views.reading import passage
+    from kb.views.reading import quoted
 
-    return Page("quote.html", {"passage": passage(kb, query.get("id", ""))})
+    key = query.get("id", "")
+    return Page("quote.html", {"passage": quoted(kb, key), "fact": key})
 
 
 def facts(kb: "KnowledgeBase", query: QueryParams) -> Page:
