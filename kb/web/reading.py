@@ -1,5 +1,6 @@
 """The pages that change nothing. Each function gets the query of an address, and answers with a page or elsewhere."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import QueryParams
@@ -153,7 +154,7 @@ def _number(query: QueryParams, name: str) -> int:
     return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
-PAGES = {
+PAGES: dict[str, Callable[["KnowledgeBase", QueryParams], Page | Response]] = {
     "/": search,
     "/documents": documents,
     "/document": document,
