@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from kb.errors import KbError
-from kb.views.printable import printable
+from kb.printable import printable
 
 if TYPE_CHECKING:
     from kb.settings import Settings

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kb.cli.output import screen_width, show, show_wrapped
-from kb.views.printable import printable
+from kb.printable import printable
 
 Rows = Sequence[Sequence[str]]
 Places = Collection[int]

@@ -1,41 +1,87 @@
 """Fills the templates of pages. Every value is escaped, unless it is markup that kb made itself."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 
-from kb.views.printable import printable
+from kb.printable import printable
+from kb.views.verdicts import Estimate
 
 HERE = Path(__file__).parent
 STYLE = HERE / "static" / "style.css"
+LEXERS = {"triton": "python", "torch": "python"}
+"""Names of the lexers of languages that are not called as they are."""
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~>-])")
 
 
 @cache
 def environment() -> Environment:
-    """The templates in `templates/` and `report/`, by the names of their files."""
+    """The templates in `templates/` and `report/`, by the names of their files.
+
+    Values are escaped in files that end in `.html`; the filter `md` escapes them in Markdown.
+    """
     loader = FileSystemLoader([HERE / "templates", HERE / "report"])
     made = Environment(
         loader=loader,
-        autoescape=True,
+        autoescape=select_autoescape(("html",)),
+        finalize=lambda value: printable(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=harmless,
     )
     made.globals["url"] = url
+    made.filters |= {"us": us, "times": times, "code": code, "md": md, "fence": fence, "moment": moment}
     return made
-
-
-def harmless(value: object) -> object:
-    """A value without characters that control how a text is shown."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def url(path: str, query: Mapping[str, object], anchor: str = "") -> str:
     """The address of a page; entries of the query that are empty are left out."""
     asked = urlencode({name: value for name, value in query.items() if value}, doseq=True)
     return path + f"?{asked}" * bool(asked) + f"#{anchor}" * bool(anchor)
+
+
+def us(time: Estimate, digits: int = 1) -> str:
+    """A time in microseconds with its interval."""
+    return f"{time.value:,.{digits}f} us ({time.low:,.{digits}f} to {time.high:,.{digits}f})"
+
+
+def times(speedup: Estimate) -> str:
+    """A speed-up with its interval."""
+    return f"{speedup.value:.2f}x ({speedup.low:.2f} to {speedup.high:.2f})"
+
+
+def moment(text: str) -> str:
+    """A time in UTC for people."""
+    return f"{text[:10]} {text[11:16]} UTC" if text else "unknown"
+
+
+def code(source: str, language: str) -> Markup:
+    """Source or a `diff` with its words in classes of Pygments."""
+    source = printable(source)
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)
+    except ClassNotFound:
+        return escape(source)
+    return Markup(highlight(source, lexer, HtmlFormatter(nowrap=True)))  # noqa: S704 - it escapes what it is given
+
+
+def md(text: str) -> str:
+    """`text` as it is shown, on one line of Markdown: neither markup of Markdown nor of HTML."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return _SPECIAL.sub(r"\\\1", plain)
+
+
+def fence(text: str, language: str = "") -> str:
+    """A fenced block that `text` cannot end."""
+    ticks = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"

@@ -32,8 +32,7 @@ def test_help_loads_nothing_heavy_and_of_kb_the_command_line_alone() -> None:
         "kb.errors",
         "kb.types",
         "kb.types.records",
-        "kb.views",
-        "kb.views.printable",
+        "kb.printable",
     }
 
 

@@ -1,4 +1,4 @@
-"""Makes any text harmless to show."""
+"""Makes text from documents, answers and kernels safe to show."""
 
 import re
 
@@ -7,5 +7,5 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 
 def printable(text: str) -> str:
-    """`text` with each such character as its escape: `\\x1b`."""
+    """`text` with such characters as escapes."""
     return _CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
