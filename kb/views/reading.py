@@ -1,8 +1,8 @@
 """A document as it was read, a part at a time, with what is cited marked in it."""
 
 import re
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
 
 from kb.types.base import Frozen
@@ -20,6 +20,13 @@ LINES_AROUND = 4
 
 _CELLS = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r":?-{3,}:?")
+
+
+class Text(Frozen):
+    before: str
+    cited: str
+    """The words of the row or fact that is cited; empty if none are."""
+    after: str
 
 
 class Row(Frozen):
@@ -44,12 +51,14 @@ class ReadPassage(Frozen):
     """`text`, `table` or `code`."""
     marks: tuple[str, ...]
     """Who states it, unless it is the vendor."""
-    before: str
-    cited: str
-    """The words of the row or fact that is cited; empty if none is, or the passage as a whole."""
-    after: str
-    table: Table | None
-    """The same text as a table, with the caption and the header of the whole; None if it is no table."""
+    blocks: tuple[Text | Table, ...]
+    """What it says; a `table` is one block, with the caption and the header of the whole."""
+
+    @property
+    def header(self) -> object:
+        """What the rows of one table have in common; the id for another passage."""
+        table = self.blocks[0] if self.kind == "table" else None
+        return (self.trail, table.header) if isinstance(table, Table) and table.header else self.id
 
 
 class Reading(Frozen):
@@ -91,45 +100,55 @@ def reading(kb: "KnowledgeBase", name: str, *, line: int = 1, cited: str = "") -
 
 
 def _together(passages: Iterable[ReadPassage]) -> tuple[tuple[ReadPassage, ...], ...]:
-    def shared(one: ReadPassage) -> object:
-        return (one.trail, one.table.header) if one.table and one.table.header else one.id
-
-    return tuple(tuple(group) for _, group in groupby(passages, key=shared))
+    return tuple(tuple(group) for _, group in groupby(passages, key=lambda one: one.header))
 
 
 def quoted(kb: "KnowledgeBase", citation_id: str) -> ReadPassage:
-    """What an id cites, with only a few lines or none of the rows around it. Errors as in `Documents.passage`."""
+    """What an id cites, with a few lines or none of the rows around it. Errors as in `Documents.passage`."""
     read = _read(kb, kb.documents.passage(citation_id), citation_id)
-    if not read.cited:
-        return read
-    before, after = read.before.split("\n"), read.after.split("\n")
-    cut = {"before": "\n".join(before[-LINES_AROUND - 1 :]), "after": "\n".join(after[: LINES_AROUND + 1])}
-    rows = read.table and read.table.model_copy(update={"rows": tuple(r for r in read.table.rows if r.is_cited)})
-    return read.model_copy(update=cut | {"table": rows})
+    near = tuple(cut for block in read.blocks if (cut := _near(block)))
+    return read.model_copy(update={"blocks": near}) if near else read
+
+
+def _near(block: Text | Table) -> Text | Table | None:
+    """The part of a block around what is cited; None if nothing in it is."""
+    if isinstance(block, Table):
+        rows = tuple(row for row in block.rows if row.is_cited)
+        return block.model_copy(update={"rows": rows}) if rows else None
+    if not block.cited:
+        return None
+    before, after = block.before.split("\n")[-LINES_AROUND - 1 :], block.after.split("\n")[: LINES_AROUND + 1]
+    return Text(before="\n".join(before), cited=block.cited, after="\n".join(after))
 
 
 def _read(kb: "KnowledgeBase", passage: Passage, cited: str) -> ReadPassage:
-    start, end = (kb.catalog.span(cited.partition(".")[0]) if cited else None) or (0, 0)
-    text = passage.text
-    return view_of(
-        ReadPassage,
-        passage,
-        lines=passage.citation.lines,
-        before=text[:start],
-        cited=text[start:end],
-        after=text[end:],
-        table=_table(passage, start, end),
-    )
+    span = (kb.catalog.span(cited.partition(".")[0]) if cited else None) or (0, 0)
+    return view_of(ReadPassage, passage, lines=passage.citation.lines, blocks=tuple(_blocks(passage, *span)))
 
 
-def _table(passage: Passage, start: int, end: int) -> Table | None:
-    """A table's passage with the rows between two characters of its text cited; None if it is no table's."""
-    if passage.kind != "table":
-        return None
-    lines, at = [(line, False) for line in passage.lead.splitlines()], 0
-    for line in passage.text.split("\n"):
-        lines.append((line, at < end and start < at + len(line)))
-        at += len(line) + 1
+def _blocks(passage: Passage, start: int, end: int) -> Iterator[Text | Table]:
+    """What a passage says, with the words or rows between two characters of its text cited."""
+    body = passage.body
+    lead = len(body) - len(passage.text)
+    start, end = (start + lead, end + lead) if start < end else (0, 0)
+    starts = [0, *accumulate(len(line) for line in body.splitlines(keepends=True))]
+    lines = [(body[a:b].rstrip("\n"), a < end and start < b) for a, b in pairwise(starts)]
+    if passage.kind == "table":
+        yield _table(lines)
+        return
+    numbered = enumerate(line.startswith("|") and passage.kind == "text" for line, _ in lines)
+    for is_table, group in groupby(numbered, key=lambda pair: pair[1]):
+        of = [number for number, _ in group]
+        a, b = starts[of[0]], starts[of[-1] + 1]
+        if is_table:
+            yield _table(lines[of[0] : of[-1] + 1])
+        elif body[a:b].strip():
+            first, last = min(max(start, a), b), min(max(end, a), b)
+            yield Text(before=body[a:first].lstrip("\n"), cited=body[first:last], after=body[last:b].rstrip("\n"))
+
+
+def _table(lines: Sequence[tuple[str, bool]]) -> Table:
+    """The table of lines of which some are cited; those that are no row are its caption."""
     caption = " ".join(line for line, _ in lines if not line.startswith("|"))
     rows = [Row(cells=_cells(line), is_cited=is_cited) for line, is_cited in lines if line.startswith("|")]
     rule = next((n for n, row in enumerate(rows) if all(map(_RULE.fullmatch, row.cells))), -1)

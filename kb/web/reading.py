@@ -138,7 +138,7 @@ def candidate(kb: "KnowledgeBase", query: QueryParams) -> Page:
     number = _number(query, "number")
     if not 1 <= number <= len(attempts):
         raise DocumentError(f"the run has no candidate {number}", hint=f"it has {len(attempts)}")
-    return Page("candidate.html", {"source": attempts[number - 1].candidate.source})
+    return Page("candidate.html", {"candidate": attempts[number - 1].candidate})
 
 
 def settings(kb: "KnowledgeBase", query: QueryParams) -> Page:
