@@ -48,15 +48,15 @@ def report(
         if as_json:
             print_json(report_of(kb, run))
             return
-        path = output or Path(f"{run.id}.html")
-        ended, journal = _write(kb, run.id, path), run.folder / JOURNAL
+        path, journal = output or Path(f"{run.id}.html"), run.folder / JOURNAL
+        size = journal.stat().st_size
+        ended = _write(kb, run.id, path)
         notify(f"written: {path}")
         with interruptible():
             while watch and not ended:
-                size = journal.stat().st_size
                 time.sleep(LOOK_S)
-                if journal.stat().st_size != size:
-                    ended = _write(kb, run.id, path)
+                if (now := journal.stat().st_size) != size:
+                    size, ended = now, _write(kb, run.id, path)
 
 
 def _write(kb: "KnowledgeBase", run: str, path: Path) -> bool:

@@ -103,7 +103,8 @@ class Loop:
             if synthesizer and not question and (ask := self._next_ask(move, state)):
                 self.run.asking = ask
                 request = self.request(judge.interface, ask.stage, base=ask.base)
-                self.run.keep_prompt(build_prompt(request))
+                if not self.run.unused:  # else the answer to the prompt that is kept is there
+                    self.run.keep_prompt(build_prompt(request))
                 question = Question(synthesizer, request)
             if isinstance(move, Measure):
                 self._measure(move.candidate, judge)

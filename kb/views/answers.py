@@ -2,6 +2,8 @@
 
 from kb.runs.journal import Run
 from kb.types.base import Frozen
+from kb.views.cited import Sources
+from kb.views.response import view_of
 from synth.authors.asking import Exchange, Spent
 
 
@@ -36,10 +38,10 @@ class AuthorCost(Frozen):
     spent: Spent
 
 
-def answers_of(run: Run) -> tuple[AnswerView, ...]:
+def answers_of(run: Run, sources: Sources) -> tuple[AnswerView, ...]:
     """All requests of a run, in order."""
     led_to = _candidates(run)
-    return tuple(_answer(exchange, led_to.get(exchange.number, 0)) for exchange in run.exchanges)
+    return tuple(_answer(exchange, led_to.get(exchange.number, 0), sources) for exchange in run.exchanges)
 
 
 def costs_of(run: Run) -> tuple[AuthorCost, ...]:
@@ -70,16 +72,13 @@ def _candidates(run: Run) -> dict[int, int]:
     return led_to
 
 
-def _answer(exchange: Exchange, candidate: int) -> AnswerView:
+def _answer(exchange: Exchange, candidate: int, sources: Sources) -> AnswerView:
     outcome = exchange.outcome or ("answered" if exchange.answered else "no answer yet, or lost in a kill")
-    return AnswerView(
-        number=exchange.number,
-        author=exchange.author,
-        model=exchange.model,
-        output_tokens=exchange.output_tokens,
-        at=exchange.at,
+    return view_of(
+        AnswerView,
+        exchange,
         outcome=outcome.replace("_", " "),
         candidate=candidate,
-        text=exchange.detail if exchange.outcome else "" if candidate else exchange.text,
+        text=sources.open_text(exchange.detail if exchange.outcome else "" if candidate else exchange.text),
         spent=Spent.of([exchange]),
     )

@@ -1,8 +1,7 @@
-"""What a run cites, with its text. Of private documents neither the text nor a line that rests on it is shown."""
+"""What a run cites, with its text. Nothing that kb knows to come from a private document is shown."""
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import CitationError, DocumentError
@@ -12,8 +11,15 @@ from kb.views.documents import cited
 if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
-LEFT_OUT = "[left out: it rests on a private document]"
+LEFT_OUT = "[left out: it is from a private document]"
+QUOTED = 24
+"""A line of a private passage with at least so many characters is recognised where somebody repeats it."""
 _ID = re.compile(r"\b[0-9a-f]{12}\b")
+
+
+def ids_in(text: str) -> list[str]:
+    """What may be ids of citations."""
+    return _ID.findall(text)
 
 
 class Cited(Frozen):
@@ -34,11 +40,19 @@ class Cited(Frozen):
 
 
 class Sources:
-    """Looks up what is cited, each once."""
+    """Looks up what is cited, each once.
 
-    def __init__(self, kb: "KnowledgeBase") -> None:
+    Args:
+        ids: All that prompts cite: what is private among it is recognised where it is repeated.
+    """
+
+    def __init__(self, kb: "KnowledgeBase", ids: Iterable[str]) -> None:
         self._kb = kb
         self._seen: dict[str, Cited] = {}
+        self._private_paths = frozenset(document.path for document in kb.catalog.documents() if document.private)
+        self._private_lines = set[str]()
+        for id_ in ids:
+            self.get(id_)
 
     def get(self, id_: str) -> Cited:
         """What an id cites."""
@@ -51,18 +65,21 @@ class Sources:
         return any(self.get(id_).state == "private" for id_ in ids)
 
     def open_text(self, text: str) -> str:
-        """`text` without the lines that cite a private document."""
-        lines = text.split("\n")
-        return "\n".join(LEFT_OUT if self.private(_ID.findall(line)) else line for line in lines)
+        """`text` without the lines that cite a private document, or repeat a line of what prompts cite of one."""
+        if not self._private_paths:
+            return text
+        return "\n".join(LEFT_OUT if self._is_private(line) else line for line in text.split("\n"))
 
-    @cached_property
-    def _private_paths(self) -> frozenset[str]:
-        return frozenset(document.path for document in self._kb.catalog.documents() if document.private)
+    def _is_private(self, line: str) -> bool:
+        plain = " ".join(line.split())
+        return self.private(ids_in(line)) or any(private in plain for private in self._private_lines)
 
     def _found(self, id_: str) -> Cited:
         try:
-            place = self._kb.documents.cite(id_, around=0).citation
-            if place.path in self._private_paths:
+            place = self._kb.documents.cite(id_, around=0)
+            if place.citation.path in self._private_paths:
+                lines = (" ".join(text.split()) for _, text, _ in place.lines)
+                self._private_lines.update(line for line in lines if len(line) >= QUOTED)
                 return Cited(id=id_, state="private")
             found = cited(self._kb, id_, around=0)
         except (CitationError, DocumentError):
@@ -70,8 +87,8 @@ class Sources:
         return Cited(
             id=id_,
             state="stands",
-            place=place.place,
-            heading=" > ".join(place.section),
+            place=place.citation.place,
+            heading=" > ".join(place.citation.section),
             trust=found.trust,
             stated=found.stated,
             text=found.text,

@@ -30,7 +30,7 @@ class Progress(Frozen):
 def progress(run: RunView) -> Progress:
     """The progress of a run."""
     best = run.best_verdict
-    timing = best.evidence.timing if best else None
+    timing = best.evidence.timing if best and best.time_us else None
     return Progress(
         label=run.id,
         times=tuple(attempt.verdict.time_us for attempt in run.attempts),

@@ -16,14 +16,15 @@ HERE = Path(__file__).parent
 STYLE = HERE / "static" / "style.css"
 LEXERS = {"triton": "python", "torch": "python"}
 """Names of the lexers of languages that are not called as they are."""
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~>-])")
+_PLAIN = re.compile(r'<span class="(?![kcsmg]|ow)\w+">([^<]*)</span>')
+"""Words in the classes of Pygments that the style sheet leaves as they are."""
 
 
 @cache
 def environment() -> Environment:
     """The templates in `templates/` and `report/`, by the names of their files.
 
-    Values are escaped in files that end in `.html`; the filter `md` escapes them in Markdown.
+    Values are escaped in files that end in `.html`; the filters `md` and `fence` quote them in Markdown.
     """
     loader = FileSystemLoader([HERE / "templates", HERE / "report"])
     made = Environment(
@@ -52,7 +53,7 @@ def us(time: Estimate, digits: int = 1) -> str:
 
 def times(speedup: Estimate) -> str:
     """A speed-up with its interval."""
-    return f"{speedup.value:.2f}x ({speedup.low:.2f} to {speedup.high:.2f})"
+    return f"{speedup.value:.2f} times ({speedup.low:.2f} to {speedup.high:.2f})"
 
 
 def moment(text: str) -> str:
@@ -72,16 +73,23 @@ def code(source: str, language: str) -> Markup:
         lexer = get_lexer_by_name(LEXERS.get(language, language), stripnl=False)
     except ClassNotFound:
         return escape(source)
-    return Markup(highlight(source, lexer, HtmlFormatter(nowrap=True)))  # noqa: S704 - it escapes what it is given
+    marked = highlight(source, lexer, HtmlFormatter(nowrap=True))
+    return Markup(_PLAIN.sub(r"\1", marked))  # noqa: S704 - Pygments escapes what it is given
 
 
 def md(text: str) -> str:
-    """`text` as it is shown, on one line of Markdown: neither markup of Markdown nor of HTML."""
-    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return _SPECIAL.sub(r"\\\1", plain)
+    """`text` as code in a line or a cell of Markdown: nothing in it is markup, a link, or a name that is told of it."""
+    plain = " ".join(text.split()).replace("|", r"\|") or " "
+    ticks = _longer_than_in(plain, 1)
+    return f"{ticks} {plain} {ticks}" if "`" in plain else f"{ticks}{plain}{ticks}"
 
 
 def fence(text: str, language: str = "") -> str:
     """A fenced block that `text` cannot end."""
-    ticks = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    ticks = _longer_than_in(text, 3)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
+
+
+def _longer_than_in(text: str, least: int) -> str:
+    """At least so many backticks, and more than `text` has in a row."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))

@@ -25,10 +25,9 @@ def figure_of(curves: Sequence[Progress]) -> "Figure":
     """
     try:
         from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
     except ImportError as error:
-        message = "no plot was drawn: matplotlib is not installed"
-        raise RunError(message, hint="`pip install 'kb-hardware[plot]'` installs it") from error
+        raise _missing() from error
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     shown: list[float] = []
@@ -56,25 +55,30 @@ def figure_of(curves: Sequence[Progress]) -> "Figure":
                 shown.append(time_us)
     if shown and max(shown) > WIDE * min(shown):
         axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("candidates judged (x: refused, or not timed)")
     axes.set_ylabel("time of one call in us; less is better")
+    axes.set_xlim(0.5, max(1, *(len(curve.times) for curve in curves)) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend(fontsize="small")
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.7g}"))
+    figure.legend(loc="outside upper left", ncols=2, fontsize="small")
     return figure
 
 
 def svg_of(curve: Progress) -> str:
-    """The figure of one run as an SVG element in the colours of the page that it is in.
+    """The figure of one run as an SVG element in the colours of the page that it is in; empty if nothing was timed.
 
     Raises: As `figure_of`.
     """
+    if not any(curve.times):
+        return ""
     try:
         from matplotlib import rc_context
-    except ImportError:
-        figure_of([curve])  # says what is missing
-        raise
+    except ImportError as error:
+        raise _missing() from error
+    curve = curve.model_copy(update={"label": "best so far"})
     inks = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     style: Any = dict.fromkeys(inks, INK) | {
         "axes.prop_cycle": f"cycler('color', ['{ACCENT}'])",
@@ -91,3 +95,8 @@ def svg_of(curve: Progress) -> str:
         figure_of([curve]).savefig(text, format="svg", transparent=True, metadata=metadata)
     svg = text.getvalue()
     return svg[svg.index("<svg") :].replace(INK, "currentColor").replace(ACCENT, "var(--accent)")
+
+
+def _missing() -> RunError:
+    message = "no plot was drawn: matplotlib is not installed"
+    return RunError(message, hint="`pip install 'kb-hardware[plot]'` installs it")

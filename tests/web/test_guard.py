@@ -1,5 +1,6 @@
 """Other sites that a browser has open can neither read the page nor change anything through it."""
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.testclient import TestClient
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.web.deciding import DECISIONS
 from kb.web.guard import HEADERS, HOSTS, MOST_BYTES, refusal
+from kb.web.pages import STYLE
 from kb.web.reading import PAGES
 from tests.web.conftest import ORIGIN, TOKEN
 
@@ -109,3 +111,9 @@ def test_only_files_of_the_page_are_served(browser: TestClient, path: str) -> No
 def test_only_documents_of_the_home_are_shown(browser: TestClient, path: str) -> None:
     for address in ("/document", "/page.png"):
         assert browser.get(address, params={"path": path}).status_code == 404
+
+
+def test_the_vendored_script_is_the_one_that_its_licence_is_noted_for() -> None:
+    static = STYLE.parent
+
+    assert hashlib.sha256((static / "htmx.min.js").read_bytes()).hexdigest() in (static / "README.md").read_text("utf-8")

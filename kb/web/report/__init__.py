@@ -8,12 +8,13 @@ from kb.web.progress import svg_of
 
 def page(report: Report) -> str:
     """The report as HTML. Without matplotlib it has no curve, and says so."""
+    curve, without = "", "No candidate has a time that counts, so there is no curve."
     try:
         curve = svg_of(report.progress)
-    except RunError:
-        curve = ""
-    style = STYLE.read_text(encoding="utf-8")
-    return environment().get_template("report.html").render(r=report, curve=curve, style=style)
+    except RunError as error:
+        without = f"{error.message}; {error.hint}"
+    values = {"r": report, "curve": curve, "without": without, "style": STYLE.read_text(encoding="utf-8")}
+    return environment().get_template("report.html").render(values)
 
 
 def markdown(report: Report) -> str:
