@@ -18,7 +18,7 @@ def web(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes any free one.")] = PORT,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show documents, facts, skills and runs in a browser, and decide there.
+    """Serve a page with documents, facts, skills and runs.
 
     Only this machine can open the page, until you press Ctrl-C. See docs/web.md.
 
