@@ -1,6 +1,7 @@
 """The pages that change nothing. Each function gets the query of an address, and answers with a page or elsewhere."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import QueryParams
@@ -13,6 +14,11 @@ if TYPE_CHECKING:  # the first question opens it; loading it here would delay th
     from kb.usecases.knowledge_base import KnowledgeBase
 
 DAY = "private, max-age=86400, immutable"
+SCHEMES = """
+:root { color: #1c1c1a; --accent: #0b57a4; }
+@media (prefers-color-scheme: dark) { :root { color: #e8e8e2; --accent: #85bdf5; } }
+"""
+"""The colours of a picture, as in static/style.css, which a picture cannot read."""
 
 
 class Page(NamedTuple):
@@ -129,7 +135,20 @@ def run(kb: "KnowledgeBase", query: QueryParams) -> Page | Response:
     read = kb.runs.get(query.get("id", ""))
     if query.get("seen") == str(len(read.entries)):
         return Response(status_code=204)
-    return Page("run.html", {"run": run_view(read), "seen": len(read.entries)})
+    shown = run_view(read)
+    is_drawn = find_spec("matplotlib") is not None and any(attempt.verdict.time_us for attempt in shown.attempts)
+    return Page("run.html", {"run": shown, "seen": len(read.entries), "is_drawn": is_drawn})
+
+
+def curve(kb: "KnowledgeBase", query: QueryParams) -> Response:
+    """The progress of a run as a picture in the colours of the browser's scheme."""
+    from kb.views.progress import progress
+    from kb.views.runs import run_view
+    from kb.web.progress import svg_of
+
+    picture = svg_of(progress(run_view(kb.runs.get(query.get("id", "")))))
+    start = picture.index(">") + 1
+    return Response(f"{picture[:start]}<style>{SCHEMES}</style>{picture[start:]}", media_type="image/svg+xml")
 
 
 def candidate(kb: "KnowledgeBase", query: QueryParams) -> Page:
@@ -166,6 +185,7 @@ PAGES: dict[str, Callable[["KnowledgeBase", QueryParams], Page | Response]] = {
     "/skill": skill,
     "/runs": runs,
     "/run": run,
+    "/curve.svg": curve,
     "/candidate": candidate,
     "/settings": settings,
 }

@@ -53,7 +53,8 @@ label input select option textarea button ins del
 """
 ATTRIBUTES = """
 lang charset name content rel href src defer class id tabindex role scope colspan title alt for value type
-action method required autofocus selected checked rows open placeholder aria-label aria-current hx-get hx-trigger hx-target hx-select hx-swap hx-preserve
+action method required autofocus selected checked rows open placeholder aria-label aria-current
+hx-get hx-trigger hx-target hx-select hx-swap hx-preserve
 """
 CONTROLS = [chr(n) for n in (*range(9), 11, *range(14, 32), *range(127, 160), 0x202C, 0x202E, 0x2066, 0x2069)]
 

@@ -16,7 +16,7 @@ from kb.web.reading import PAGES
 from tests.web.conftest import TOKEN
 from tests.web.stock import CHIP, MANUAL, PDF, judge, stock
 
-PARTS = {"/page.png", "/quote", "/candidate", "/cite"}
+PARTS = {"/page.png", "/quote", "/curve.svg", "/candidate", "/cite"}
 """What pages consist of or lead through; all other addresses are pages of their own."""
 
 
@@ -40,6 +40,7 @@ def addresses(kb: KnowledgeBase, run: Run) -> dict[str, str]:
         "/skill": "?name=softmax-new",
         "/runs": "",
         "/run": f"?id={run.id}",
+        "/curve.svg": f"?id={run.id}",
         "/candidate": f"?run={run.id}&number=1",
         "/settings": "",
     }
