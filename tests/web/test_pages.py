@@ -54,9 +54,7 @@ def test_every_address_answers_with_and_without_a_query_and_says_what_it_lacks(
 
     for path, query in known.items():
         assert browser.get(path + query).status_code == (303 if path == "/cite" else 200), path
-        bare = browser.get(path)
-        assert bare.status_code in (200, 404), path
-        assert "text/html" in bare.headers["content-type"]
+        assert browser.get(path).status_code in (200, 404), path
 
 
 def test_every_page_has_one_title_one_heading_and_a_link_past_its_navigation(
