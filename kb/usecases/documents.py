@@ -226,7 +226,7 @@ def _inside(name: str, documents: Sequence[Document]) -> list[Document]:
 def _spellings(name: str) -> tuple[str, str]:
     """The name as a path in citations and as a file on this machine; an empty name must not match all files."""
     plain = name.removeprefix("./").removeprefix("…/").rstrip("/")
-    return plain, os.path.realpath(plain or "/")
+    return plain, os.path.realpath(plain.replace("\0", "") or "/")
 
 
 def _unknown(name: str, documents: Sequence[Document]) -> DocumentError:

@@ -14,6 +14,19 @@ from kb.web.pages import STYLE
 from kb.web.reading import PAGES
 from tests.web.conftest import ORIGIN, TOKEN
 
+ASKED = {
+    "/": ("q", "also", "target"),
+    "/documents": ("target",),
+    "/document": ("path", "line", "cited"),
+    "/page.png": ("path", "page"),
+    "/cite": ("id",),
+    "/quote": ("id",),
+    "/facts": ("target", "done"),
+    "/skill": ("name", "beside"),
+    "/run": ("id", "seen"),
+    "/curve.svg": ("id",),
+    "/candidate": ("run", "number"),
+}
 HERE = {"host": "127.0.0.1:8642"}
 SENT = HERE | {"origin": "http://127.0.0.1:8642", "content-length": "10"}
 
@@ -117,3 +130,12 @@ def test_the_vendored_script_is_the_one_that_its_licence_is_noted_for() -> None:
     digest = hashlib.sha256((STYLE.parent / "htmx.min.js").read_bytes()).hexdigest()
 
     assert digest in (STYLE.parent / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "value", ["\0", "\ud7ff￿", "%", "*" * 5000, "-1", "1e9", "9" * 40, "..", "/", "a.b.c", "NULL; --"]
+)
+def test_no_query_breaks_a_page(browser: TestClient, value: str) -> None:
+    for path, names in ASKED.items():
+        for name in names:
+            assert browser.get(path, params={name: value}).status_code in (200, 404), (path, name)
