@@ -119,12 +119,12 @@ class DocumentTables(Database):
         )
         return [row["id"] for row in rows]
 
-    def chunks_on(self, source: str, first: int, last: int) -> list[int]:
-        """Ids of the passages with a line (in a PDF: a page) from `first` to `last`, in document order."""
+    def chunks_on(self, source: str, line: int) -> list[int]:
+        """Ids of the passages on a line (in a PDF: a page), in document order."""
         rows = self._all(
             """SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id
-               WHERE d.source = ? AND c.line_end >= ? AND c.line_start <= ? ORDER BY c.ordinal""",
-            (source, first, last),
+               WHERE d.source = ? AND ? BETWEEN c.line_start AND c.line_end ORDER BY c.ordinal""",
+            (source, line),
         )
         return [row["id"] for row in rows]
 

@@ -62,41 +62,57 @@ class ReadPassage(Frozen):
 
 
 class Reading(Frozen):
-    """One part of a document. `previous` and `next` are the lines (in a PDF: pages) where its neighbours begin."""
+    """One part of a document: a page of a PDF, or some passages of another."""
 
     line: int
     """Line or page where it begins."""
     last: int
     """The last line or page of the document."""
     previous: int | None
+    """The page before it, or the number of the passage where the part before it begins; None if it is the first."""
     next: int | None
+    """The same of the part after it."""
     cited: str
     """The id of the passage with what is cited; empty if nothing is."""
     parts: tuple[tuple[ReadPassage, ...], ...]
     """The passages; those in a row that share the header of a table are together."""
 
 
-def reading(kb: "KnowledgeBase", name: str, *, line: int = 1, cited: str = "") -> Reading:
-    """The part of a document that begins at a line or page. Errors as in `Documents.get`."""
+def reading(
+    kb: "KnowledgeBase", name: str, *, page: int = 1, start: int = 0, section: int | None = None, cited: str = ""
+) -> Reading:
+    """A part of a document.
+
+    Args:
+        page: Which page of a PDF.
+        start: In another document, the number of its first passage, from 0.
+        section: Instead, the number of the heading, from 0, at whose first passage it begins.
+        cited: Id of what to mark.
+
+    Raises:
+        DocumentError: no document or several documents have this name.
+        CitationError: `cited` is unknown.
+    """
     document = kb.documents.get(name)
     last = kb.catalog.last_line(document.source)
-    if document.format == "pdf":
-        page = min(max(line, 1), max(last, 1))
-        found = kb.catalog.passages(kb.catalog.chunks_on(document.source, page, page))
-        before, after = page - 1 or None, page + 1 if page < last else None
-    else:
-        ids = kb.catalog.chunk_ids(document.source)
-        following = kb.catalog.chunks_on(document.source, line, last)
-        at = ids.index(following[0]) if following else 0
-        shown = kb.catalog.passages(ids[max(0, at - PASSAGES_SHOWN) : at + PASSAGES_SHOWN + 1])
-        earlier, found = shown[: min(at, PASSAGES_SHOWN)], shown[min(at, PASSAGES_SHOWN) :]
-        page = found[0].citation.line_start if found else 1
-        before = earlier[0].citation.line_start if earlier else None
-        after = found[PASSAGES_SHOWN].citation.line_start if len(found) > PASSAGES_SHOWN else None
-        found = found[:PASSAGES_SHOWN]
     marked = kb.documents.passage(cited).citation.id if cited else ""
+    if document.format == "pdf":
+        line = min(page, max(last, 1))
+        ids = kb.catalog.chunks_on(document.source, line)
+        before, after = line - 1 or None, line + 1 if line < last else None
+    else:
+        known = kb.catalog.chunk_ids(document.source)
+        if section is not None:
+            below = kb.catalog.chunk_ids(document.source, range(section, len(kb.catalog.outline(document.source))))
+            start = known.index(below[0]) if below else 0
+        start = start if start < len(known) else 0
+        ids, end = known[start : start + PASSAGES_SHOWN], start + PASSAGES_SHOWN
+        before, after = max(0, start - PASSAGES_SHOWN) if start else None, end if end < len(known) else None
+    found = kb.catalog.passages(ids)
+    if document.format != "pdf":
+        line = found[0].citation.line_start if found else 1
     passages = (_read(kb, one, cited if one.citation.id == marked else "") for one in found)
-    return Reading(line=page, last=last, previous=before, next=after, cited=marked, parts=_together(passages))
+    return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=_together(passages))
 
 
 def _together(passages: Iterable[ReadPassage]) -> tuple[tuple[ReadPassage, ...], ...]:

@@ -52,13 +52,15 @@ def document(kb: "KnowledgeBase", query: QueryParams) -> Page:
     from kb.views.reading import reading
 
     path, cited = query.get("path", ""), query.get("cited", "")
-    shown = reading(kb, path, line=_number(query, "line"), cited=cited)
+    section = _number(query, "section") if query.get("section") else None
+    page, start = _number(query, "page", least=1), _number(query, "from")
+    shown = reading(kb, path, page=page, start=start, section=section, cited=cited)
     return Page("document.html", {"document": document(kb, path), "reading": shown})
 
 
 def page_image(kb: "KnowledgeBase", query: QueryParams) -> Response:
     """A page of a PDF. Its address has the digest of the file, so that a browser can keep it."""
-    image = kb.documents.page_image(query.get("path", ""), _number(query, "page"))
+    image = kb.documents.page_image(query.get("path", ""), _number(query, "page", least=1))
     return Response(image, media_type="image/png", headers={"Cache-Control": DAY})
 
 
@@ -66,9 +68,9 @@ def cite(kb: "KnowledgeBase", query: QueryParams) -> Response:
     """The document, opened at the place that an id cites."""
     key = query.get("id", "")
     passage, place = kb.documents.passage(key), kb.documents.cite(key).citation
-    pdf = kb.documents.get(place.path).format == "pdf"
-    line = (place if pdf else passage.citation).line_start
-    address = url("/document", {"path": place.path, "line": line, "cited": key}, passage.citation.id)
+    is_pdf = kb.documents.get(place.path).format == "pdf"
+    where = {"page": place.line_start} if is_pdf else {"from": passage.ordinal}
+    address = url("/document", {"path": place.path, **where, "cited": key}, passage.citation.id)
     return RedirectResponse(address, status_code=303)
 
 
@@ -167,10 +169,10 @@ def settings(kb: "KnowledgeBase", query: QueryParams) -> Page:
     return Page("settings.html", {"settings": settings_view(kb.settings), "version": __version__})
 
 
-def _number(query: QueryParams, name: str) -> int:
-    """A number of a query, from 1 on; 1 if it is none."""
+def _number(query: QueryParams, name: str, *, least: int = 0) -> int:
+    """A number of a query; `least` if it is none, or less."""
     text = query.get(name, "")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+    return max(least, int(text)) if text.isdecimal() and len(text) < 10 else least
 
 
 PAGES: dict[str, Callable[["KnowledgeBase", QueryParams], Page | Response]] = {

@@ -17,7 +17,7 @@ from tests.web.conftest import ORIGIN, TOKEN
 ASKED = {
     "/": ("q", "also", "target"),
     "/documents": ("target",),
-    "/document": ("path", "line", "cited"),
+    "/document": ("path", "page", "from", "section", "cited"),
     "/page.png": ("path", "page"),
     "/cite": ("id",),
     "/quote": ("id",),

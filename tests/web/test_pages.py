@@ -31,7 +31,7 @@ def addresses(kb: KnowledgeBase, run: Run) -> dict[str, str]:
     return {
         "/": "?q=tightly+coupled+memory&also=scratch&target=zchip",
         "/documents": f"?target={CHIP}",
-        "/document": f"?path={PDF}&line=2",
+        "/document": f"?path={PDF}&page=2",
         "/page.png": f"?path={PDF}&page=2",
         "/cite": f"?id={fact}",
         "/quote": f"?id={fact}",
@@ -98,13 +98,13 @@ def test_the_parts_of_a_long_document_follow_each_other_without_a_gap(kb: Knowle
     (folder / "long.md").write_text("# Long\n" + "".join(f"\n## Part {n}\n\nSentence {n}.\n" for n in range(100)))
     kb.ingest([folder], target=CHIP, parent="any")
 
-    seen, line = list[str](), 1
-    while line:
-        part = reading(kb, "zchip/long.md", line=line)
+    seen, start = list[str](), 0
+    while start is not None:
+        part = reading(kb, "zchip/long.md", start=start)
         seen += [one.id for of in part.parts for one in of]
         if part.next:
-            assert reading(kb, "zchip/long.md", line=part.next).previous == part.line
-        line = part.next or 0
+            assert reading(kb, "zchip/long.md", start=part.next).previous == start
+        start = part.next
 
     stored = kb.catalog.passages(kb.catalog.chunk_ids(kb.documents.get("zchip/long.md").source))
     assert seen == [passage.citation.id for passage in stored]
@@ -113,7 +113,7 @@ def test_the_parts_of_a_long_document_follow_each_other_without_a_gap(kb: Knowle
 def test_a_page_of_a_pdf_is_drawn_beside_its_passages_until_the_file_changes(
     kb: KnowledgeBase, run: Run, browser: TestClient, tmp_path: Path
 ) -> None:
-    shown = browser.get(f"/document?path={PDF}&line=2")
+    shown = browser.get(f"/document?path={PDF}&page=2")
     image = browser.get(LexborHTMLParser(shown.text).css_first("figure img").attributes["src"])
     assert image.content.startswith(b"\x89PNG")
     assert "a queue has 26 entries" in shown.text
@@ -206,3 +206,21 @@ def test_private_documents_are_shown_to_their_owner(kb: KnowledgeBase, browser: 
 
     assert ", private" in browser.get("/documents").text
     assert "tightly coupled" in browser.get(f"/document?path={MANUAL}").text
+
+
+def test_a_heading_leads_to_its_passages_even_if_all_stand_in_one_line(
+    kb: KnowledgeBase, browser: TestClient, tmp_path: Path
+) -> None:
+    folder = tmp_path / "zchip"
+    folder.mkdir()
+    sections = "".join(f"<h2>Part {n}</h2><p>Sentence {n}.</p>" for n in range(100))
+    (folder / "flat.html").write_text(f"<html><body><h1>Flat</h1>{sections}</body></html>")
+    kb.ingest([folder], target=CHIP, parent="any")
+
+    shown = LexborHTMLParser(browser.get("/document?path=zchip/flat.html").text)
+    links = {link.text(): link.attributes["href"] for link in shown.css(".outline a")}
+
+    assert "Sentence 77." not in shown.body.text()
+    there = LexborHTMLParser(browser.get(links["Part 77"]).text)
+    assert there.css_first(".passage pre").text() == "Sentence 77."
+    assert len(there.css("a[rel=prev]")) == 2
