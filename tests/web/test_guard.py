@@ -1,6 +1,10 @@
 """Other sites that a browser has open can neither read the page nor change anything through it."""
 
 import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,12 +12,14 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.web import guard
 from kb.web.deciding import DECISIONS
 from kb.web.guard import HEADERS, HOSTS, MOST_BYTES, refusal
 from kb.web.pages import STYLE
 from kb.web.reading import PAGES
 from tests.web.conftest import ORIGIN, TOKEN
 
+LISTED = any(map(Path.exists, guard.CONNECTIONS))
 ASKED = {
     "/": ("q", "also", "target"),
     "/documents": ("target",),
@@ -139,3 +145,34 @@ def test_no_query_breaks_a_page(browser: TestClient, value: str) -> None:
     for path, names in ASKED.items():
         for name in names:
             assert browser.get(path, params={name: value}).status_code in (200, 404), (path, name)
+
+
+@pytest.mark.skipif(not LISTED or os.getuid() != 0, reason="needs Linux, and root to take another account")
+@pytest.mark.parametrize("address", ["127.0.0.1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize(("account", "status"), [(0, "200"), (65534, "403")])
+def test_another_account_of_the_machine_gets_nothing(home: Path, account: int, status: str, address: str) -> None:
+    command = [sys.executable, "-m", "kb.cli", "web", "--port", "0"]
+    asks = """import http.client, sys
+asked = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))
+asked.request("GET", "/settings", headers={"Host": "localhost"})
+print(asked.getresponse().status)
+"""
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        port = served.stdout.readline().rpartition(":")[2].strip("/\n")
+        asking = ["/usr/bin/env", "python3", "-c", asks, address, port]
+        asked = subprocess.run(asking, user=account, capture_output=True, text=True, cwd="/")
+        served.terminate()
+
+    assert asked.stdout.strip() == status, asked.stderr
+
+
+@pytest.mark.parametrize(("lists", "is_refused"), [({}, False), ({Path(os.devnull): ""}, True)])
+def test_a_connection_is_let_in_unasked_only_where_no_system_lists_it(
+    monkeypatch: pytest.MonkeyPatch, lists: dict[Path, str], *, is_refused: bool
+) -> None:
+    monkeypatch.setattr(guard, "CONNECTIONS", lists)
+
+    refused = guard.refusal_of_stranger({"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)})
+    assert bool(refused) is is_refused
