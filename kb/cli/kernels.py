@@ -158,6 +158,9 @@ def submit(
         ),
     ],
     note: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the kernel or the change.")] = "",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search the values of its `# tune:` parameters, and judge the best two.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Judge an answer to the last prompt.
@@ -180,7 +183,7 @@ def submit(
         is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
         given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
         shown = None if as_json else lambda step, attempt: show_verdict(verdict(attempt.evidence))
-        done = submission_view(going, kb.submit(going, given, note=note, on_attempt=shown))
+        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=shown))
     for name in done.published:
         notify(f"skill written: {name}")
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
@@ -205,6 +208,10 @@ def optimize(
         bool,
         typer.Option("--control", help="Control run: use only the kernels that ship with kb, and write no skill."),
     ] = False,
+    rules: Annotated[
+        Literal["none", "learnt", "random"],
+        typer.Option(metavar="WHICH", help="Rules that authors get: none, learnt, or as many at random, to compare."),
+    ] = "learnt",
     as_json: Json = False,
 ) -> None:
     """Search for a faster kernel.
@@ -232,6 +239,7 @@ def optimize(
             evaluations=evaluations,
             seed=seed,
             control=control,
+            rules=rules,
         )
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)

@@ -111,7 +111,7 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
 
 
 def _applies(when: Preconditions) -> str:
-    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes))))
+    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes), " ".join(when.refusals))))
 
 
 def _number(value: float | None) -> str:

@@ -92,6 +92,11 @@ def lint(folder: Path, *, named: bool = True) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.severity)
 
 
+def errors_in(text: str) -> list[Finding]:
+    """What makes a text unfit for a skill: secrets, hidden characters, and phrases that steer agents."""
+    return [finding for finding in _said(MAIN, text) if finding.severity == "error"]
+
+
 def _unusable(name: str, why: str, *, is_own: bool) -> Finding:
     return _error("form", name, why) if is_own else _warning("form", name, f"{why}, so an import leaves it out")
 

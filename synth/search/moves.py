@@ -80,7 +80,7 @@ def next_move(state: State, *, writes: bool) -> Move:
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
     """
-    return _tuning(state) or (next_question(state) if writes else _next_skill(state))
+    return tuning(state) or (next_question(state) if writes else _next_skill(state))
 
 
 def cost_of(evidence: Evidence) -> tuple[float, ...]:
@@ -90,7 +90,7 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
     return evidence.time_us, spills, -occupancy
 
 
-def _tuning(state: State) -> Measure | Submit | None:
+def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
     seen = set[str]()
     for number, attempt in enumerate(state.attempts, start=1):

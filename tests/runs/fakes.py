@@ -88,13 +88,14 @@ class FakeJudge:
 
     interface = INTERFACE
 
-    def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0) -> None:
-        self.log, self.pause_s, self.estimate_s = log, pause_s, estimate_s
+    def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0, task: Task = TASK) -> None:
+        self.log, self.pause_s, self.estimate_s, self.task = log, pause_s, estimate_s, task
 
     def verify(self, one: Candidate) -> Evidence:
         time.sleep(self.pause_s)
         note(self.log, one.digest)
-        return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+        found = evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+        return found.model_copy(update={"task": self.task.name, "task_digest": self.task.digest})
 
     def estimate(self, one: Candidate) -> Estimate:
         time.sleep(self.estimate_s)

@@ -8,6 +8,8 @@ from kb.errors import RunError
 from kb.runs import loop
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
+from kb.types.evidence import Estimate
+from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
 from synth.authors import author
@@ -297,6 +299,34 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
     assert run.ended
     with pytest.raises(RunError, match="is over"):
         loop.prompt(INTERFACE)
+
+
+def test_a_submitted_candidate_is_tuned_on_request(
+    home: Path, library: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(home, kind=SynthesizerKind.EXTERNAL)
+    by_hand = loop_of(run, home, library)
+    killed = iter([Estimate(time_us=90.0), KeyboardInterrupt()])
+
+    def estimate(one: Candidate) -> Estimate:
+        came = next(killed)
+        if isinstance(came, Estimate):
+            return came
+        raise came
+
+    with monkeypatch.context() as patched:
+        patched.setattr(judge, "estimate", estimate)
+        with pytest.raises(KeyboardInterrupt):
+            by_hand.submit(candidate(), judge, tune=True)
+    assert (len(run.attempts), len(run.tried)) == (1, 1)
+
+    assert by_hand.submit(candidate(), judge, tune=True) == run.attempts[0].evidence
+
+    assert run.best
+    assert run.best.candidate == candidate(**BEST)
+    assert run.best.is_tuned
+    assert len(judge.log.read_text().splitlines()) == len(run.attempts), "nothing is judged twice"
+    assert loop_of(run, home, library).skillbook.find(run.published[-1]).candidate == candidate(**BEST)
 
 
 def test_a_repeated_request_gives_the_same_prompt(home: Path, library: Path) -> None:

@@ -180,7 +180,7 @@ CANDIDATES = st.builds(Candidate, language=st.sampled_from([language.name for la
 WORDS = st.lists(st.from_regex(r"\S+", fullmatch=True).filter(lambda word: len(word.split()) == 1), max_size=3).map(
     tuple
 )
-PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS)
+PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS, refusals=WORDS)
 
 
 def records_of(written: Skill) -> st.SearchStrategy[list[SkillRecord]]:
