@@ -32,10 +32,10 @@ def learnt(plan: Plan, attempts: Sequence[Attempt], *, suffix: str, licence: str
     """The rules of a run, each with the number of a kernel that passed when its author was to mend a refused one."""
     found = []
     for number, mended in enumerate(attempts, start=1):
-        if mended.stage is Stage.FIX and mended.parent and mended.evidence.passed:
-            rule = _rule(plan, attempts[mended.parent - 1], mended, suffix, licence)
-            if rule and not errors_in(f"{rule.description}\n{rule.body}"):
-                found.append((number, rule))
+        failed = attempts[mended.parent - 1] if mended.stage is Stage.FIX and mended.parent else mended
+        if mended.evidence.passed and not failed.evidence.passed:
+            rule = _rule(plan, failed, mended, suffix, licence)
+            found += [(number, rule)] if rule and not errors_in(f"{rule.description}\n{rule.body}") else []
     return found[:LEARNT]
 
 
@@ -60,7 +60,8 @@ def _rule(plan: Plan, failed: Attempt, mended: Attempt, suffix: str, licence: st
             license=licence,
             target=plan.target,
             language=plan.language,
-            preconditions=Preconditions(ops=_kinds(plan.task), refusals=(outcome,)),
+            preconditions=Preconditions(ops=_kinds(plan.task)),
+            refusals=(outcome,),
             candidate=mended.candidate,
             suffix=suffix,
             evidence=(mended.evidence,),
@@ -71,7 +72,8 @@ def _rule(plan: Plan, failed: Attempt, mended: Attempt, suffix: str, licence: st
 def _change(failed: Attempt, mended: Attempt) -> str:
     """The lines that were taken out and put in; empty if there are many."""
     old, new = (one.candidate.source.splitlines() for one in (failed, mended))
-    lines = [line for line in difflib.ndiff(old, new) if line[:1] in "+-" and line[2:].strip()]
+    changed = [*difflib.unified_diff(old, new, n=0, lineterm="")][2:]  # below the names of two files
+    lines = [line for line in changed if line[0] in "+-" and line[1:].strip()]
     return "\n".join(lines) if len(lines) <= MOST_CHANGED else ""
 
 
@@ -119,11 +121,11 @@ def rules_for(
 
 def _fits(rule: Skill, refused: str | None, kinds: set[str]) -> bool:
     """Whether a rule is for such a refusal, or, for a new kernel, for operations of such a kind."""
-    return refused in rule.preconditions.refusals if refused else not kinds.isdisjoint(rule.preconditions.ops)
+    return refused in rule.refusals if refused else not kinds.isdisjoint(rule.preconditions.ops)
 
 
 def _rank(one: RecalledSkill, kinds: set[str]) -> tuple[object, ...]:
-    """Proven rules by how often they helped; of those on trial first the one that has been tried most often."""
+    """Proven rules first; then by how often they helped, and how often they were tried."""
     tried = len(one.skill.trials)
     share = one.skill.helped / tried if tried else 0.0
     return USED.index(one.standing), -share, -tried, kinds.isdisjoint(one.skill.preconditions.ops), one.skill.name

@@ -119,11 +119,8 @@ def parse_skill(folder: Path, files: Mapping[str, bytes], *, named: bool = True)
         body=body,
         target=metadata.kb_target,
         language=metadata.kb_language,
-        preconditions=Preconditions(
-            ops=tuple(metadata.kb_ops.split()),
-            dtypes=tuple(metadata.kb_dtypes.split()),
-            refusals=tuple(metadata.kb_refusals.split()),
-        ),
+        preconditions=Preconditions(ops=tuple(metadata.kb_ops.split()), dtypes=tuple(metadata.kb_dtypes.split())),
+        refusals=tuple(metadata.kb_refusals.split()),
         candidate=candidate,
         suffix=Path(script).suffix if candidate else "",
         license=front.license,
@@ -226,7 +223,7 @@ def _front(skill: Skill) -> str:
         "kb-code-digest": skill.candidate and f"sha256:{skill.candidate.digest}",
         "kb-ops": " ".join(needs.ops),
         "kb-dtypes": " ".join(needs.dtypes),
-        "kb-refusals": " ".join(needs.refusals),
+        "kb-refusals": " ".join(skill.refusals),
         "kb-citations": " ".join(skill.citations),
     }
     fields = {

@@ -50,8 +50,6 @@ class Preconditions(Frozen):
     """Operations, each a word of a task's name, such as `softmax`."""
     dtypes: tuple[Word, ...] = ()
     """Names as in torch: `float16`."""
-    refusals: tuple[Word, ...] = ()
-    """Outcomes, such as `incorrect`, of kernels that a pitfall helps to mend; with one it is a rule."""
 
 
 class Skill(Frozen):
@@ -67,6 +65,8 @@ class Skill(Frozen):
     language: LanguageName | None = None
     """None if it holds for every language."""
     preconditions: Preconditions = Preconditions()
+    refusals: tuple[Word, ...] = ()
+    """Outcomes, such as `incorrect`, of kernels that a pitfall helps to mend; with one it is a rule."""
     candidate: Candidate | None
     """The kernel; prose may do without."""
     suffix: str
@@ -99,7 +99,7 @@ class Skill(Frozen):
     @property
     def is_rule(self) -> bool:
         """Whether it says what mends kernels that are refused in a certain way."""
-        return self.is_prose and bool(self.preconditions.refusals)
+        return self.is_prose and bool(self.refusals)
 
     @property
     def trials(self) -> tuple[Evidence, ...]:
@@ -111,7 +111,7 @@ class Skill(Frozen):
     @property
     def helped(self) -> int:
         """Trials that were not refused so again."""
-        return sum(e.outcome not in self.preconditions.refusals for e in self.trials)
+        return sum(e.outcome not in self.refusals for e in self.trials)
 
     @property
     def best(self) -> Evidence | None:

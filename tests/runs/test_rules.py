@@ -67,7 +67,8 @@ def rule(name: str = "incorrect", **fields: Any) -> Skill:
         "body": f"# {name}\n\n```diff\n- a\n+ b\n```\n",
         "target": "cpu-x86",
         "language": "cpp",
-        "preconditions": Preconditions(ops=("reduction",), refusals=("incorrect",)),
+        "preconditions": Preconditions(ops=("reduction",)),
+        "refusals": ("incorrect",),
         "candidate": kernel,
         "suffix": ".cpp",
         "evidence": (own,),
@@ -92,9 +93,9 @@ def test_what_was_refused_and_then_mended_becomes_a_rule(home: Path, tmp_path: P
     [found] = rules(home)
     assert found.name in run.published
     assert (found.kind, found.target, found.language) == (SkillKind.PITFALL, "cpu-x86", "cpp")
-    assert found.preconditions == Preconditions(ops=("reduction",), refusals=("incorrect",))
+    assert (found.preconditions.ops, found.refusals) == (("reduction",), ("incorrect",))
     assert "take rows from the arguments" in found.description
-    assert "- // wrong: rows are 64" in found.body
+    assert "-// wrong: rows are 64" in found.body
     assert found.candidate == run.attempts[1].candidate
     assert book_of(home, home / "none").standing(found) is SkillStanding.SCREENED
 
@@ -182,8 +183,8 @@ REFUSED = attempt(Outcome.INCORRECT)
 
 
 def test_rules_are_chosen_by_class_and_not_by_words(book: Skillbook) -> None:
-    other = Preconditions(ops=("softmax",), refusals=("raised",))
-    known(book, on_trial(True, True, True), on_trial(True, True, True, name="raised", preconditions=other))
+    other = {"preconditions": Preconditions(ops=("softmax",)), "refusals": ("raised",)}
+    known(book, on_trial(True, True, True), on_trial(True, True, True, name="raised", **other))
 
     assert shown(book, Stage.FIX, REFUSED) == ["incorrect"]
     assert shown(book, Stage.FIX, attempt(Outcome.RAISED)) == ["raised"]
@@ -210,8 +211,8 @@ def test_proven_rules_come_first_and_one_that_is_on_trial_last(book: Skillbook) 
 
 
 def test_the_arms_of_an_experiment(book: Skillbook) -> None:
-    other = Preconditions(ops=("softmax",), refusals=("raised",))
-    drawn = [on_trial(True, True, True, name=f"raised-{n}", preconditions=other) for n in range(8)]
+    other = {"preconditions": Preconditions(ops=("softmax",)), "refusals": ("raised",)}
+    drawn = [on_trial(True, True, True, name=f"raised-{n}", **other) for n in range(8)]
     known(book, on_trial(True, True, True), *drawn)
 
     assert shown(book, Stage.FIX, REFUSED, rules=Rules.NONE) == []

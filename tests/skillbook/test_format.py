@@ -180,7 +180,7 @@ CANDIDATES = st.builds(Candidate, language=st.sampled_from([language.name for la
 WORDS = st.lists(st.from_regex(r"\S+", fullmatch=True).filter(lambda word: len(word.split()) == 1), max_size=3).map(
     tuple
 )
-PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS, refusals=WORDS)
+PRECONDITIONS = st.builds(Preconditions, ops=WORDS, dtypes=WORDS)
 
 
 def records_of(written: Skill) -> st.SearchStrategy[list[SkillRecord]]:
@@ -219,6 +219,7 @@ def skills(draw: st.DrawFn) -> Skill:
         body=draw(TEXTS),
         target=draw(st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True)),
         preconditions=draw(PRECONDITIONS),
+        refusals=draw(WORDS),
         candidate=held,
         license=draw(TEXTS),
         compatibility=draw(TEXTS.filter(str.strip) | st.just("")),
