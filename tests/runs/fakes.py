@@ -16,11 +16,13 @@ from kb.types.skill import Skill
 from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
 from synth.authors.asking import Desk, Seat
-from synth.authors.author import Ask, Reply, Usage
+from synth.authors.author import Ask, Author, Reply, Usage
 from synth.authors.spending import Budget, Model
 from synth.authors.synthesizer import AuthorSynthesizer
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
+TASK_WITH_SUM = Task(name="row-sum", source="class Model:\n    def forward(self, x):\n        return x.sum(-1)\n")
+"""Its operation is of a known kind, so that rules are learnt for it."""
 INTERFACE = Interface(
     inputs=(TensorSpec(name="x", shape=(64, 32), dtype="float32"),),
     state=(),
@@ -120,7 +122,7 @@ class PaidAuthor:
         return Reply(text=f"note: try {step}\n\n```cpp\n{candidate(**values).source}```\n", usage=usage)
 
 
-def asking(run: Run, *authors: PaidAuthor) -> AuthorSynthesizer:
+def asking(run: Run, *authors: Author) -> AuthorSynthesizer:
     """Asks authors for free, and records it in the run."""
     return AuthorSynthesizer(Desk([Seat(author, Model(), free=True) for author in authors], run, Budget()))
 
