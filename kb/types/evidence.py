@@ -130,8 +130,15 @@ class Bottleneck(Recorded):
     """Share of the rate of memory that it reaches, if each input and output is moved once."""
     compute: float
     """Share of the rate of matrix operations that it reaches; 0 if it has none."""
+    reachable: float = 0.0
+    """Share of what torch reaches on this device with as many bytes and operations; 0 if that was not measured."""
     citations: tuple[str, ...]
     """Ids, for `kb cite`, of the facts that state these rates."""
+
+    @property
+    def reached(self) -> float:
+        """Share of the lower roof: a rate, or what torch reaches, unless the candidate shows that more is possible."""
+        return max(self.memory, self.compute, self.reachable if self.reachable <= 1 else 0.0)
 
     def __str__(self) -> str:
         reached = [

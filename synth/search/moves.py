@@ -29,7 +29,7 @@ STAGNANT = 2
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
 NEAR_ROOF = 0.9
-"""Share of a rate of the chip at which there is little left to win."""
+"""Share of the reachable roof at which there is little left to win."""
 BEGINS = (Stage.DRAFT, Stage.RETHINK)
 """Stages that begin a structure."""
 
@@ -154,8 +154,8 @@ def _over(state: State) -> str:
     best = min(passed, key=cost_of, default=None)
     if best is None:
         return ""
-    if (limit := best.bottleneck) and (reached := max(limit.memory, limit.compute)) >= NEAR_ROOF:
-        return f"the best kernel reaches {reached:.0%} of a rate of the chip"
+    if (limit := best.bottleneck) and limit.reached >= NEAR_ROOF:
+        return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
     begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
     if begun < DRAFTS:
         return ""
