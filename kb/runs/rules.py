@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kb.runs.journal import Plan, Rules
 from kb.skillbook.files import one_line
 from kb.skillbook.library import Skillbook
-from kb.skillbook.lint import errors_in
+from kb.skillbook.lint import sound
 from kb.skillbook.win import body_of, named
 from kb.types.kernels import Task
 from kb.types.protocols import Attempt, RecalledSkill, Stage
@@ -35,7 +35,7 @@ def learnt(plan: Plan, attempts: Sequence[Attempt], *, suffix: str, licence: str
         failed = attempts[mended.parent - 1] if mended.stage is Stage.FIX and mended.parent else mended
         if mended.evidence.passed and not failed.evidence.passed:
             rule = _rule(plan, failed, mended, suffix, licence)
-            found += [(number, rule)] if rule and not errors_in(f"{rule.description}\n{rule.body}") else []
+            found += [(number, rule)] if rule and sound(f"{rule.description}\n{rule.body}") else []
     return found[:LEARNT]
 
 

@@ -92,9 +92,9 @@ def lint(folder: Path, *, named: bool = True) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.severity)
 
 
-def errors_in(text: str) -> list[Finding]:
-    """What makes a text unfit for a skill: secrets, hidden characters, and phrases that steer agents."""
-    return [finding for finding in _said(MAIN, text) if finding.severity == "error"]
+def sound(text: str) -> str:
+    """The text; empty if it is unfit for a skill: it has secrets, hidden characters or phrases that steer agents."""
+    return "" if any(finding.severity == "error" for finding in _said(MAIN, text)) else text
 
 
 def _unusable(name: str, why: str, *, is_own: bool) -> Finding:

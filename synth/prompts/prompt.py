@@ -7,10 +7,10 @@ from kb.errors import SynthesisError
 from kb.types.base import TOKEN_CHARACTERS, Frozen, tokens_of
 from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
-from synth.prompts.attempts import account, row, stage_of, told
+from synth.prompts.attempts import account, stage_of, table, told
 from synth.prompts.contract import contract
 from synth.prompts.hardware import Documents, answer_text
-from synth.prompts.render import render_parts
+from synth.prompts.render import one_line, render_parts
 from synth.prompts.skills import has_kernel, rule_text, skill_text
 
 SKILLS = 2
@@ -134,7 +134,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         open=request.briefing.open,
         skills=[item.text for item in by_kind["skill"]],
         rules=[item.text for item in by_kind["rule"]],
-        table=[row(attempt, number, request.tried) for number, attempt in enumerate(request.attempts, start=1)],
+        table=table(request.attempts, request.tried),
         attempts=[item.text for item in by_kind["attempt"]],
         asked=_asked(request, stage),
         structures=_structures(request) if stage is Stage.RETHINK else (),
@@ -160,7 +160,7 @@ def _asked(request: Request, stage: Stage) -> str:
 def _structures(request: Request) -> list[str]:
     """Structures to choose from: those that authors planned, then those known for the operations."""
     planned = [plan for attempt in request.attempts for plan in attempt.plans]
-    return [*dict.fromkeys((*planned, *request.briefing.structures))]
+    return [f"- {one_line(form)}" for form in dict.fromkeys((*planned, *request.briefing.structures))]
 
 
 def _answers(request: Request) -> list[_Item]:
