@@ -92,15 +92,21 @@ class FakeJudge:
 
     def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0, task: Task = TASK) -> None:
         self.log, self.pause_s, self.estimate_s, self.task = log, pause_s, estimate_s, task
+        self.busy_s = 0.0
+
+    def _work(self, seconds: float) -> None:
+        start = time.monotonic()
+        time.sleep(seconds)
+        self.busy_s += time.monotonic() - start
 
     def verify(self, one: Candidate) -> Evidence:
-        time.sleep(self.pause_s)
+        self._work(self.pause_s)
         note(self.log, one.digest)
         found = evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
         return found.model_copy(update={"task": self.task.name, "task_digest": self.task.digest})
 
     def estimate(self, one: Candidate) -> Estimate:
-        time.sleep(self.estimate_s)
+        self._work(self.estimate_s)
         return Estimate(time_us=100.0 / speedup_of(one))
 
 

@@ -1,5 +1,6 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,28 @@ def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
 
     assert run.ended == "enough"
     assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
+
+
+class Fresh(PaidAuthor):
+    """Writes another kernel each time, with the same parameters."""
+
+    def answer(self, ask: author.Ask) -> Reply:
+        time.sleep(self.pause_s)
+        source = candidate().source.replace("row sum", f"row sum {ask.number}")
+        return Reply(text=f"note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
+
+
+@pytest.mark.alone
+def test_the_device_works_most_of_the_time_while_an_author_is_slow(home: Path, library: Path, tmp_path: Path) -> None:
+    """At a hundredth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
+    run = start(home, evaluations=12)
+    slow = FakeJudge(tmp_path / "judged.log", 0.15, estimate_s=0.015)
+    begin = time.monotonic()
+
+    loop_of(run, home, library).optimize(asking(run, Fresh(tmp_path / "paid.log", 0.3)), slow)
+
+    assert sum(attempt.stage is not None for attempt in run.attempts) == 3
+    assert slow.busy_s / (time.monotonic() - begin) > 0.6
 
 
 class Repeating(PaidAuthor):
