@@ -249,7 +249,7 @@ class Loop:
         """
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
         stage = stage or stage_of(attempts)
-        briefing, terms = self.brief(interface, attempts, stage, skills)
+        briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
         return Request(
             task=plan.task,
             interface=interface,

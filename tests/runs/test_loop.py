@@ -240,12 +240,12 @@ class Fresh(PaidAuthor):
 
 @pytest.mark.alone
 def test_the_device_works_most_of_the_time_while_an_author_is_slow(home: Path, library: Path, tmp_path: Path) -> None:
-    """At a hundredth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
+    """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
     run = start(home, evaluations=12)
-    slow = FakeJudge(tmp_path / "judged.log", 0.15, estimate_s=0.015)
+    slow = FakeJudge(tmp_path / "judged.log", 0.3, estimate_s=0.03)
     begin = time.monotonic()
 
-    loop_of(run, home, library).optimize(asking(run, Fresh(tmp_path / "paid.log", 0.3)), slow)
+    loop_of(run, home, library).optimize(asking(run, Fresh(tmp_path / "paid.log", 0.6)), slow)
 
     assert sum(attempt.stage is not None for attempt in run.attempts) == 3
     assert slow.busy_s / (time.monotonic() - begin) > 0.6
