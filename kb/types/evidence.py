@@ -142,8 +142,12 @@ class Bottleneck(Recorded):
 
     def __str__(self) -> str:
         reached = [
-            f"{share:.0%} of the {what} rate"
-            for what, share in (("memory", self.memory), ("compute", self.compute))
+            f"{share:.0%} of {what}"
+            for what, share in (
+                ("the memory rate", self.memory),
+                ("the compute rate", self.compute),
+                ("what torch reaches here", self.reachable),
+            )
             if share
         ]
         return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
