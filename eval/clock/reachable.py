@@ -1,10 +1,9 @@
 """What torch reaches on this device with as many bytes and operations as a task has: a roof below the stated rates."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
-from torch.utils.benchmark import Timer
 
 from eval.roofline import SMALL_BYTES, operand_type, tensor_bytes
 from kb.types.kernels import Interface
@@ -66,10 +65,13 @@ def _beyond_a_start_s(work: Callable[[torch.Tensor, torch.Tensor], object], *ten
     return max(0.0, whole - least)
 
 
-def _seconds(work: Callable[..., object], tensors: object) -> float:
-    """Of the fastest of several calls: other work only slows them."""
-    timer = Timer("work(*tensors)", globals={"work": work, "tensors": tensors}, num_threads=torch.get_num_threads())
-    start, calls_s = time.monotonic(), list[float]()
-    while len(calls_s) < FEW or time.monotonic() < start + RUN_S:
-        calls_s.append(timer.timeit(1).mean)
-    return min(calls_s)
+def _seconds(work: Callable[..., object], tensors: Sequence[torch.Tensor]) -> float:
+    """Of the fastest of several calls after the first: other work only slows them."""
+    begin, calls_s = time.monotonic(), list[float]()
+    while len(calls_s) <= FEW or time.monotonic() < begin + RUN_S:
+        start = time.perf_counter()
+        work(*tensors)
+        if tensors[0].is_cuda:
+            torch.cuda.synchronize()
+        calls_s.append(time.perf_counter() - start)
+    return min(calls_s[1:])
