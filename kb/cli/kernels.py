@@ -9,6 +9,7 @@ from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
+    from kb.types.protocols import Attempt
     from kb.views.prompts import ExplainedPrompt
 
 TaskFile = Annotated[
@@ -182,8 +183,14 @@ def submit(
         going = kb.runs.get(run)
         is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
         given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
-        shown = None if as_json else lambda step, attempt: show_verdict(verdict(attempt.evidence))
-        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=shown))
+
+        def shown(step: int, attempt: "Attempt") -> None:
+            if attempt.is_tuned:
+                show(f"\n{step}: {attempt.note}")
+            show_verdict(verdict(attempt.evidence))
+
+        told = None if as_json else shown
+        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told))
     for name in done.published:
         notify(f"skill written: {name}")
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."

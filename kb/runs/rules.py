@@ -44,7 +44,8 @@ def _rule(plan: Plan, failed: Attempt, mended: Attempt, suffix: str, licence: st
     outcome, note, change = failed.evidence.outcome, one_line(mended.note, 300), _change(failed, mended)
     if not (note or change):
         return None
-    refusal, kernels = one_line(failed.evidence.detail, 300), f"{plan.language} kernels for {plan.target}"
+    refusal = one_line(failed.evidence.detail.partition(";")[0], 160)  # what follows tells of single elements
+    kernels = f"{plan.language} kernels for {plan.target}"
     said = f"In the words of {mended.author or 'its author'}, unchecked:\n\n> {note or '(none)'}"
     sections = {
         "What failed": f"A kernel was refused as `{outcome}`: {refusal or 'no detail'}",
