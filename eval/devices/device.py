@@ -198,6 +198,12 @@ class TimingDevice(Device):
     def timed_case(self) -> Case:
         return self.baselines.case
 
+    @cached_property
+    def _reachable_s(self) -> float:
+        from eval.clock.reachable import reachable_s
+
+        return reachable_s(self.setup.interface, self.tensors)
+
     @abstractmethod
     def baseline_limits(self) -> Mapping[str, Any]:
         """How many baselines run at the same time, and where their case is: optional arguments of Baselines."""
@@ -221,7 +227,7 @@ class TimingDevice(Device):
         seconds, interface, facts = timing.candidate_us / 1e6, self.setup.interface, self.setup.facts
         if why := implausible(seconds, interface, facts):
             raise Fault(Outcome.TOO_FAST, why)
-        limit = None if timing.busy else bottleneck(seconds, interface, facts)
+        limit = None if timing.busy else bottleneck(seconds, interface, facts, reachable_s=self._reachable_s)
         doubt = DOUBT.format(timing.unseen_us) if timing.doubtful else ""
         place = PLACE.format(timing.place) if timing.place >= SAID else ""
         detail = "; ".join(filter(None, (*notes, doubt, place, *self.attainable())))

@@ -41,6 +41,11 @@ def show_whole(found: Review, about: SkillSummary, gains: Sequence[Gain]) -> Non
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         _show_part(key, [said])
     _show_part("applies to", filter(None, [_applies(skill.preconditions)]))
+    if skill.is_rule:
+        tried = skill.model_copy(update={"evidence": tuple(one.evidence for one in found.evidence if one.here)})
+        _show_part(
+            "mends", [f"{' '.join(skill.refusals)}; helped in {tried.helped} of {len(tried.trials)} other tasks"]
+        )
     _show_part("gain", map(str, gains))
     _show_part("doubt", found.doubts)
     _show_part("beside it", attached(skill.folder) if skill.folder else ())
