@@ -114,7 +114,7 @@ def context(
         if whole:
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
         else:
-            packed = answering_lines(kb.search(asked, target=target, compare=compare, only=only))
+            packed = answering_lines(kb.answers(asked, target=target, compare=compare, only=only))
     show_result(packed, _show_context if whole else _show_lines, as_json=as_json)
     if not packed.text:
         raise typer.Exit(1)
