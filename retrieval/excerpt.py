@@ -12,6 +12,7 @@ from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """How much of each hit is shown, in characters. A passage that is not longer than its room is shown whole."""
@@ -142,6 +143,20 @@ def parts_of(passage: Passage) -> list[Part]:
             paragraph.append(line)
     end_paragraph()
     return parts
+
+
+def with_items_above(parts: Sequence[Part]) -> Iterator[tuple[Part, tuple[Part, ...]]]:
+    """Each part with the list items that it stands below, which say what it is about."""
+    above: list[Part] = []
+    for part in parts:
+        item = part.kind == "sentence" and ITEM.match(part.text)
+        above = [one for one in above if item and _indent(one) < _indent(part)]
+        yield part, tuple(above)
+        above += [part] if item else []
+
+
+def _indent(part: Part) -> int:
+    return len(part.text) - len(part.text.lstrip())
 
 
 def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[int]:

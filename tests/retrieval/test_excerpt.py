@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kb.types.passages import Citation, Hit, Passage, ScoreParts, SearchResult, Status, TableRow
 from retrieval import excerpt
-from retrieval.excerpt import BRIEF, FOR_PROMPT, with_excerpts
+from retrieval.excerpt import BRIEF, with_excerpts
 
 STAGES = ["decode", "fetch", "issue", "retire", "commit", "rename", "replay", "select", "wakeup", "drain", "flush"]
 FILLER = [f"The {stage} stage takes its operands from the queue in front of it and never stalls." for stage in STAGES]
