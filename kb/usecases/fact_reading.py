@@ -93,7 +93,8 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
         else:
             question = asked(home, entry.line.phrasings, target=target)
             found = home.search_engine.find(*question, limit=FOUND)
-            passages = tuple(_telling([hit.passage for hit in found.hits], entry.line))
+            own = (hit.passage for hit in found.hits if not hit.passage.about)  # of siblings it may say the same
+            passages = tuple(_telling(own, entry.line))
             yield entry.model_copy(update={"passages": passages})
 
 
