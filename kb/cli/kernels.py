@@ -88,7 +88,7 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 
     Example: kb roofline examples/softmax.py --target mi300x
 
-    Exit status: 0 when all required rates are known, 1 otherwise.
+    Exit status: 0 when a required rate is known, 1 otherwise.
     """
     from eval.oracle.task import load_task
     from kb.cli.verdicts import show_roofline
