@@ -138,6 +138,8 @@ def prompt(
     show_result(asked, _show_items if why else lambda prompt: show(prompt.text), as_json=as_json)
     for item in asked.left_out:
         notify(f"left out: {item}")
+    for note in asked.notes:
+        notify(note)
     if asked.run:
         notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
 
