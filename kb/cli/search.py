@@ -99,8 +99,8 @@ def context(
 ) -> None:
     """Show the lines that answer a question, for a prompt.
 
-    Each passage begins with its citation. --whole packs whole passages instead, up to --budget tokens, which may also
-    stand alone.
+    The first three of ten passages come whole, of the others the lines that answer, each below its citation. --whole
+    packs whole passages instead, up to --budget tokens, which may also stand alone.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 

@@ -78,7 +78,7 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
     """The questions of the worksheet. Arguments and errors as in `KnowledgeBase.fact_questions`.
 
     Passages hold only what may state a fact. On 88 development questions for facts, those of all questions answer
-    20 with 25,000 characters a target; 1,500 tokens of whole passages for each answered 22 with 81,000.
+    23 with 25,500 characters a target; 1,500 tokens of whole passages for each answered 22 with 81,000.
     """
     if topic is not None and topic not in topics():
         raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
