@@ -63,7 +63,7 @@ def test_a_table_goes_on_on_the_next_page_though_its_columns_are_a_little_elsewh
 @pytest.mark.parametrize("at", [[1], [0, 1]], ids=["below the header", "also above it"])
 def test_the_header_of_a_table_ends_at_a_double_rule_which_is_no_row(at: Sequence[int]) -> None:
     plain = table([HEAD, *BODY_ROWS], y=600, widths=WIDTHS, heads=0)
-    doubled = [rule(72, 604 + 20 * row, 72 + sum(WIDTHS), 604 + 20 * row) for row in at]
+    doubled = [rule(72, 606 + 20 * row, 72 + sum(WIDTHS), 606 + 20 * row) for row in at]
 
     assert tables("\n".join([BODY, plain, *doubled]))[-4:] == [*HEADER_LINES, EN, LEN]
 

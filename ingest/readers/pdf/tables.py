@@ -20,7 +20,7 @@ _MOST_EMPTY = 0.9
 _RULER_BITS = 8
 _PADDING, _BROKEN = 3.0, 3
 _SEVERAL_SHARE, _LINE_STEP, _ROW_HEIGHT = 0.6, 1.35, 45.0
-_MOST_HEADER_ROWS, _THINNEST_ROW = 3, 5.0
+_MOST_HEADER_ROWS, _THINNEST_ROW = 3, 7.0
 _ABOVE_ALL = float("-inf")
 _BLANK = {None, (255, 255, 255)}
 
@@ -96,7 +96,7 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
         below_header = _read_double_rules(grid)
         for cell in grid.cells:
             cell.colour = _colour(grid, cell, page.fills)
-        grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows) or below_header
+        grid.header_rows = grid.header_rows or below_header or _read_bit_ruler(grid) or _header_rows(grid.rows)
     return found, outside
 
 
