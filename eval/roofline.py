@@ -13,6 +13,7 @@ from typing import Literal
 
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import FactError
+from kb.facts.quantities import quantities
 from kb.facts.select import best, matching
 from kb.types.base import Frozen
 from kb.types.evidence import Bottleneck
@@ -31,6 +32,8 @@ other, takes longer than moving its data."""
 SPLIT, SPLIT_INTO = 3, ("tf32", "float16", "bfloat16")
 """Products of parts in a narrower type that make up one in float32, and the types of parts (Ootomo and Yokota, 2022,
 doi:10.1177/10943420221090256)."""
+MEMORY = "hbm_bandwidth"
+MEMORY_PARTS = ("dram_channels", "dram_channel_width", "dram_rate")
 BOUND = 0.5
 """Share of a rate, or of the time, from which on it limits a candidate."""
 
@@ -62,6 +65,8 @@ class Roofline(Frozen):
     """The bounds on a task's time on a target, longest first."""
 
     ceilings: tuple[Ceiling, ...]
+    unknown: tuple[str, ...] = ()
+    """Why there is no other bound, in words."""
 
     @property
     def seconds(self) -> float:
@@ -85,12 +90,23 @@ def roofline(
     Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
 
     Raises:
-        FactError: the memory rate is unknown, or there are operations and the dense rate for `dtype` is unknown.
+        FactError: neither the memory rate is known nor, if there are operations, the dense rate for `dtype`.
     """
-    ceilings = [Ceiling(what="memory", amount=size_bytes, fact=_rate(facts, "hbm_bandwidth", highest=highest))]
-    if operations:
-        ceilings.append(_arithmetic(operations, dtype, facts, highest=highest))
-    return Roofline(ceilings=tuple(sorted(ceilings, key=lambda ceiling: -ceiling.seconds)))
+    ceilings: list[Ceiling] = []
+    unknown: list[str] = []
+    for what, amount in {"memory": size_bytes, "arithmetic": operations}.items():
+        try:
+            if what == "memory":
+                ceilings.append(Ceiling(what=what, amount=amount, fact=_memory_rate(facts, highest=highest)))
+            elif operations:
+                ceilings.append(_arithmetic(operations, dtype, facts, highest=highest))
+        except FactError as error:
+            unknown.append(error.message)
+    if not ceilings:
+        raise FactError(
+            "; ".join(unknown), hint="ingest a document that states it, or run `kb probe` on such a machine"
+        )
+    return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
 def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, highest: bool) -> Ceiling:
@@ -122,9 +138,12 @@ def bottleneck(
         reachable_s: Time that was measured for as many bytes and operations; 0 if none was.
     """
     try:
-        ceilings = {ceiling.what: ceiling for ceiling in task_roofline(interface, facts).ceilings}
+        found = task_roofline(interface, facts)
     except FactError:
         return None
+    if found.unknown:
+        return None
+    ceilings = {ceiling.what: ceiling for ceiling in found.ceilings}
     memory, compute = (ceilings[w].seconds / seconds if w in ceilings else 0.0 for w in ("memory", "arithmetic"))
     kind: Literal["memory", "compute", "latency"] = "memory" if memory >= compute else "compute"
     if max(memory, compute) < BOUND:
@@ -148,15 +167,30 @@ def limit_of(
         launched: Whether each kernel is launched by a host, which takes longer than a small task.
     """
     moved = least_bytes(interface)
-    try:
-        is_compute = task_roofline(interface, facts).ceilings[0].what == "arithmetic"
-    except FactError:
-        is_compute = interface.matrix_operations > REUSED * moved
+    is_compute = interface.matrix_operations > REUSED * moved
+    with suppress(FactError):
+        found = task_roofline(interface, facts)
+        is_compute = is_compute if found.unknown else found.ceilings[0].what == "arithmetic"
     if is_compute:
         return "compute"
     if moved > SMALL_BYTES:
         return "memory"
     return "launch" if launched else "latency"
+
+
+def _memory_rate(facts: Sequence[Fact], *, highest: bool) -> Fact:
+    """The bandwidth of main memory of any kind, or what follows from its channels, their width and their data rate."""
+    named = [f for f in facts if [q.name for q in quantities().find(f.quantity)] == [MEMORY]]
+    parts = [max(matching(facts, name), key=lambda f: f.amount or 0.0, default=None) for name in MEMORY_PARTS]
+    channels, width, rate = parts
+    if named or not (channels and width and rate):
+        return _rate([f.model_copy(update={"quantity": MEMORY}) for f in named], MEMORY, highest=highest)
+    # The rate is that of one data line, and amounts are in bytes.
+    value = 8 * math.prod(part.amount or 0.0 for part in (channels, width, rate)) / 1e9
+    said = f"{channels.value} channels x {width.value} {width.unit} x {rate.value} {rate.unit}"
+    condition = f"{said} [kb cite {channels.citation.id}, {width.citation.id}]"
+    update = {"quantity": MEMORY, "value": f"{value:g}", "number": value, "unit": "GB/s", "condition": condition}
+    return rate.model_copy(update=update)
 
 
 def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> Fact:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, Sh
 from kb.types.embedding import Embedder
 from kb.types.records import Trust
 
-READER_VERSION = "10"
+READER_VERSION = "11"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 
@@ -169,7 +169,8 @@ class Ingest:
         lengths = [file_bytes(a.file.path) for a in wanted]
         self._unread, whole, read = len(wanted), sum(lengths) or 1, 0
         self.progress(Progress(phase="reading", done=0, total=len(wanted), share=0))
-        with closing(read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)) as files:
+        reading = read_all(((a.file.path, a.file.root) for a in wanted), documents=documents)
+        with nullcontext() if self.dry_run else self.catalog.bulk(), closing(reading) as files:
             for assignment, length, file in zip(wanted, lengths, files, strict=True):
                 report = self._stored(assignment, file)
                 self._reports.append(report)

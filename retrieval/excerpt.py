@@ -12,18 +12,29 @@ from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
-FIRST_CHARACTERS = 1000
-"""Characters of the first hit's excerpt; a passage up to this length is shown whole.
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much of each hit is shown, in characters. A passage that is not longer than its room is shown whole."""
+
+    leading: int
+    """Number of the first hits, which have the room of `first`."""
+    first: int
+    other: int
+    lead: float
+    """Lead of the first hit, in units of the fused score, over a hit that gets no excerpt, unless it is short."""
+
+
+BRIEF = Room(leading=1, first=1000, other=240, lead=1.2)
+"""To choose from: what makes a hit a hit.
 
 On 183 development questions about a target, by words alone, the excerpts of five hits answer .629 of the questions and
 have 1,690 characters; with 500 characters for the first, .596 and 1,490. With two more phrasings: .798 and .765.
 """
-OTHER_CHARACTERS = 240
-"""Characters of the other excerpts."""
-CLEAR_LEAD = 1.2
-"""Lead of the first hit, in units of the fused score, over a hit that gets no excerpt..."""
+FOR_PROMPT = Room(leading=3, first=1600, other=600, lead=1.8)
+"""To answer from, with ten hits. benchmarks/README.md says how it was chosen."""
 SHORT_CHARACTERS = 100
-"""... unless its passage is not longer than this."""
+"""A passage up to this length is shown wherever it stands."""
 NEIGHBOURS = 0.3
 """Share of a part's worth that its neighbours get: an answer stands beside the words of its question. A row gets none
 from the row below it, which may go on with the cells of this one, but not the other way round."""
@@ -61,7 +72,7 @@ class Part:
         return _cells(self.text)
 
 
-def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResult:
+def with_excerpts(result: SearchResult, phrasings: Sequence[str], room: Room = BRIEF) -> SearchResult:
     """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
     parts = [parts_of(hit.passage) for hit in result.hits]
@@ -69,15 +80,15 @@ def with_excerpts(result: SearchResult, phrasings: Sequence[str]) -> SearchResul
     weights = _weights(asked, [words for own in found for words in own])
     hits = []
     for rank, hit in enumerate(result.hits):
-        near = result.hits[0].score - hit.score < CLEAR_LEAD
-        room = FIRST_CHARACTERS if rank == 0 else OTHER_CHARACTERS
+        near = result.hits[0].score - hit.score < room.lead
+        characters = room.first if rank < room.leading else room.other
         short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
         telling = _telling(hit, parts[rank], found[rank])
         worth = [sum(weights[term] * telling[term] for term in words) for words in found[rank]]
         stating = {row.shown for row in hit.rows} if hit.why.states else set()
         for i, part in enumerate(parts[rank]):
             worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
-        chosen = _chosen(parts[rank], worth, room) if near or short else []
+        chosen = _chosen(parts[rank], worth, characters) if near or short else []
         hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
     return result.with_hits(hits)
 
@@ -132,6 +143,20 @@ def parts_of(passage: Passage) -> list[Part]:
             paragraph.append(line)
     end_paragraph()
     return parts
+
+
+def with_items_above(parts: Sequence[Part]) -> Iterator[tuple[Part, tuple[Part, ...]]]:
+    """Each part with the list items that it stands below, which say what it is about."""
+    above: list[Part] = []
+    for part in parts:
+        item = part.kind == "sentence" and ITEM.match(part.text)
+        above = [one for one in above if item and _indent(one) < _indent(part)]
+        yield part, tuple(above)
+        above += [part] if item else []
+
+
+def _indent(part: Part) -> int:
+    return len(part.text) - len(part.text.lstrip())
 
 
 def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[int]:

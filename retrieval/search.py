@@ -17,7 +17,7 @@ from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import asked_number, is_supported, unknown_names, unknown_words
-from retrieval.excerpt import with_excerpts
+from retrieval.excerpt import BRIEF, Room, with_excerpts
 from retrieval.listings import with_whole_listings
 from retrieval.models import Models
 from retrieval.names import nearest_names
@@ -46,13 +46,13 @@ class SearchEngine:
     models: Models
 
     def search(
-        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int, room: Room = BRIEF
     ) -> SearchResult:
         """The best passages with excerpts, the first ones with their surroundings."""
         found = self.find(phrasings, scope, facts, limit=limit)
         with self.catalog.snapshot():
             widened = found.with_hits(widen(found.hits, self.catalog))
-        return with_excerpts(widened, phrasings)
+        return with_excerpts(widened, phrasings, room)
 
     def context(
         self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, budget_tokens: int

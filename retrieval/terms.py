@@ -12,7 +12,9 @@ NUMBER = "a number"
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ions?|ing|ed|ly|ies|es|s|y)$")
 _PERCENT = re.compile(r"%|\bper\s?cent(?:age)?s?\b", re.IGNORECASE)
 _NUMBER = re.compile(rf"(?<![\w.])\d[\d,.]*(?:[\s-]?({WRITTEN}))?(?![\w])")
-_AMOUNT = re.compile(r"(?<![\w.:/#-])\d[\d,.]*(?:\s?%|\s?[kKMGTmg]?i?B\b|[ -](?!(?:and|or|of|to|in|is)\b)[a-z]{2,})")
+_AMOUNT = re.compile(
+    rf"(?<![\w.:/#-])\d[\d,.]*(?:\s?%|[\s-]?(?:{WRITTEN})(?!\w)|[ -](?!(?:and|or|of|to|in|is)\b)[a-z]{{2,}})"
+)
 _SHAPE = re.compile(r"(?<!\w)\d+(?:x\d+)+(?!\w)")
 _UNIT = re.compile(rf"(?<![\w/])(?:{WRITTEN})(?![\w/])")
 _COUNTED = re.compile(

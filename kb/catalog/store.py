@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 
 from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
@@ -51,6 +52,20 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             (json.dumps(list(sources)),),
         )
         return {row["source"]: row["sha256"] for row in rows}
+
+    @contextmanager
+    def bulk(self) -> Iterator[None]:
+        """Inside, a power cut may undo the last changes and harms no other; at the end all are on the disk.
+
+        Waiting for the disk after each of 3,600 small documents takes half of the time of storing them.
+        """
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = FULL")
+            with storage_errors(self.home):  # this writes to the disk what was logged before it, too
+                self._db.execute("INSERT OR REPLACE INTO state SELECT * FROM state WHERE key = 'revision'")
 
     def put(self, document: DocumentRecord, *, model: str | None) -> None:
         """Store `document`, replacing an earlier version of the same source, all at once or not at all.

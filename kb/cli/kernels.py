@@ -89,7 +89,7 @@ def roofline(task: TaskFile, target: For, as_json: Json = False) -> None:
 
     Example: kb roofline examples/softmax.py --target mi300x
 
-    Exit status: 0 when all required rates are known, 1 otherwise.
+    Exit status: 0 when a required rate is known, 1 otherwise.
     """
     from eval.oracle.task import load_task
     from kb.cli.verdicts import show_roofline
@@ -139,6 +139,8 @@ def prompt(
     show_result(asked, _show_items if why else lambda prompt: show(prompt.text), as_json=as_json)
     for item in asked.left_out:
         notify(f"left out: {item}")
+    for note in asked.notes:
+        notify(note)
     if asked.run:
         notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
 

@@ -99,8 +99,8 @@ def context(
 ) -> None:
     """Show the lines that answer a question, for a prompt.
 
-    Each passage begins with its citation. --whole packs whole passages instead, up to --budget tokens, which may also
-    stand alone.
+    The first three of ten passages come whole, of the others the lines that answer, each below its citation. --whole
+    packs whole passages instead, up to --budget tokens, which may also stand alone.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 
@@ -114,7 +114,7 @@ def context(
         if whole:
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
         else:
-            packed = answering_lines(kb.search(asked, target=target, compare=compare, only=only))
+            packed = answering_lines(kb.answers(asked, target=target, compare=compare, only=only))
     show_result(packed, _show_context if whole else _show_lines, as_json=as_json)
     if not packed.text:
         raise typer.Exit(1)

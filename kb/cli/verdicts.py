@@ -99,3 +99,5 @@ def show_roofline(found: RooflineView) -> None:
     show(f"{found.task} on {found.target}: at best {found.time_us:,.1f} us")
     rows = [(b.limit, f"{b.time_us:,.1f} us", b.work, b.id, b.place) for b in found.bounds]
     show_table(("bound", "time", "work and rate", "id", "stated in"), rows, wrap={2}, cut_front={4})
+    for reason in found.unknown:
+        show(f"another bound is unknown: {reason}")

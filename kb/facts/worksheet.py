@@ -28,6 +28,8 @@ class Line(Frozen):
         return [self.asks, *self.also]
 
 
+FEATURES = Line(topic="features", asks="What do overviews and lists of features state?")
+"""It is asked first, and no fact belongs to it."""
 OTHER = Line(topic="other", asks="What else do the documents state?")
 """The line of the facts that belong to no other."""
 

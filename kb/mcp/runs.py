@@ -128,7 +128,7 @@ def kb_verify(
 def kb_roofline(kb: "KnowledgeBase", task_file: TaskFile, target: TargetName) -> RooflineAnswer:
     """The shortest time that a task can take on a chip, by its bytes and operations and the chip's cited rates."""
     found = verdicts.roofline(kb, _task(kb, task_file), target)
-    return RooflineAnswer(time_us=found.time_us, bounds=found.bounds)
+    return RooflineAnswer(time_us=found.time_us, bounds=found.bounds, notes=found.unknown)
 
 
 @tool("Show a run")

@@ -39,7 +39,7 @@ def kb_search(
     ] = (),
     *,
     numbers: Annotated[bool, Field(description="Search only tables and passages that state an amount.")] = False,
-    limit: Annotated[int, Field(ge=1, le=20, description="Most passages to return.")] = 5,
+    limit: Annotated[int, Field(ge=1, le=20, description="Most passages to return.")] = 10,
     seen: Annotated[
         tuple[CitationId, ...], Field(max_length=200, description="Ids that you already have, to leave out.")
     ] = (),
@@ -53,7 +53,7 @@ def kb_search(
     For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-    found = kb.search(phrasings, target=target_meant(kb, target or None), only=only, limit=limit)
+    found = kb.answers(phrasings, target=target_meant(kb, target or None), only=only, limit=limit)
     return hits.found_passages(found).answering
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kb.usecases.target_tree import TargetTree
 
 DEFAULT_HITS = 5
+PROMPT_HITS = 10
 DEFAULT_PLACES = 15
 
 
@@ -114,6 +115,22 @@ class AboutDocuments(Home):
 
         found = asked(self, question, target=target, compare=compare, only=only)
         return self.search_engine.search(*found, limit=limit)
+
+    def answers(
+        self,
+        question: str | Sequence[str],
+        *,
+        target: str | None = None,
+        compare: bool = False,
+        only: SearchFilter | None = None,
+        limit: int = PROMPT_HITS,
+    ) -> SearchResult:
+        """As `search`, with excerpts to answer from: longer ones, of more hits."""
+        from kb.usecases.searching import asked
+        from retrieval.excerpt import FOR_PROMPT
+
+        found = asked(self, question, target=target, compare=compare, only=only)
+        return self.search_engine.search(*found, limit=limit, room=FOR_PROMPT)
 
     def context(
         self,

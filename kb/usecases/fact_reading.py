@@ -1,7 +1,9 @@
 """Fills the worksheet of a target: asks a reader, checks what it quotes, and stores what holds the value."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from kb.catalog import write_lock
 from kb.catalog.words import match_expression, query_words
@@ -10,7 +12,7 @@ from kb.facts.book import Conflict
 from kb.facts.quantities import quantities
 from kb.facts.quotes import number_of, quote_spans, refusal
 from kb.facts.resolution import holding
-from kb.facts.worksheet import Entry, Line, topics, worksheet
+from kb.facts.worksheet import FEATURES, Entry, Line, topics, worksheet
 from kb.siblings import siblings_of
 from kb.types.base import Frozen
 from kb.types.fact import Fact, FactAnswer, RefusedAnswer
@@ -19,7 +21,7 @@ from kb.types.records import FactRecord, Form
 from kb.usecases.home import Home
 from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
-from retrieval.excerpt import Part, parts_of
+from retrieval.excerpt import Part, parts_of, with_items_above
 from retrieval.precedence import is_set_aside
 from retrieval.terms import asked_terms, states_amount, terms
 from retrieval.whose import blanked, without_siblings
@@ -27,8 +29,8 @@ from synth.authors.asking import Desk
 from synth.authors.author import AuthorError, Outcome
 from synth.fact_answers import ask_for_facts
 
-QUESTION_CHARACTERS = 1700
-"""Characters of the passages for one question."""
+QUESTION_CHARACTERS, FEATURES_CHARACTERS = 1300, 7000
+"""Characters of the passages for one question, and of those of lists of features."""
 FOUND = 12
 """Most passages that are read for one question."""
 ASKED = 3
@@ -43,6 +45,10 @@ WORDS_SEARCHED = 12
 """Words of a quote that are searched for; more would be slow and find no more."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d")
+_CODE = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|\|\s*`?-?(?:0x)?[0-9a-fA-F]+`?\s*\|)(?=\s|$)")
+"""The mark of a list item, or a first cell that is only a number: codes of errors and values of an enumeration."""
+_FEATURES = re.compile("feature|overview|introduction|specification|limit|resource|architecture|summary", re.IGNORECASE)
+"""Headings below which manuals say what a chip has."""
 _MACRO = re.compile(r"\{\{.*\}\}|\{%.*%\}")
 
 
@@ -72,10 +78,13 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
     """The questions of the worksheet. Arguments and errors as in `KnowledgeBase.fact_questions`.
 
     Passages hold only what may state a fact. On 88 development questions for facts, those of all questions answer
-    20 with 25,000 characters a target; 1,500 tokens of whole passages for each answered 22 with 81,000.
+    23 with 25,500 characters a target; 1,500 tokens of whole passages for each answered 22 with 81,000.
     """
     if topic is not None and topic not in topics():
         raise FactError(f"the worksheet has no topic {topic!r}", hint=f"its topics are {', '.join(topics())}")
+    if topic in (None, FEATURES.topic):
+        passages = tuple(_telling(_features(home, target), FEATURES, FEATURES_CHARACTERS))
+        yield Entry(line=FEATURES, holds=(), read=(), passages=passages)
     for entry in worksheet_of(home, target):
         if not entry.line.also or topic not in (None, entry.line.topic):
             continue
@@ -84,7 +93,8 @@ def questions(home: Home, target: str, *, topic: str | None = None, everything: 
         else:
             question = asked(home, entry.line.phrasings, target=target)
             found = home.search_engine.find(*question, limit=FOUND)
-            passages = tuple(_telling([hit.passage for hit in found.hits], entry.line))
+            own = (hit.passage for hit in found.hits if not hit.passage.about)  # of siblings it may say the same
+            passages = tuple(_telling(own, entry.line))
             yield entry.model_copy(update={"passages": passages})
 
 
@@ -94,41 +104,61 @@ def unread(home: Home, target: str) -> list[Passage]:
     It is for a target of which no fact holds: what its documents say is then at least seen. Those that name a quantity
     come alone if there are any.
     """
-    own = home.targets.get(target).name
-    paths = [document.path for document in home.documents.stored(own) if document.target == own]
-    chunks = home.catalog.chunks_of(paths) if paths else {}
-    stating = [chunk for chunk, (_, text) in chunks.items() if states_amount(text)][:LOOKED_THROUGH]
-    passages = (without_siblings(p, siblings_of(home.targets, own)) for p in home.catalog.passages(stating))
     found = [
         passage.model_copy(update={"lead": "", "text": part.text.strip()})
-        for passage in passages
-        for part in (() if passage.about else parts_of(passage))
+        for passage in islice(_stating(home, target), LOOKED_THROUGH)
+        for part in parts_of(passage)
         if states_amount(part.text) and len(part.text) <= LONGEST_SHOWN
     ]
     return ([p for p in found if quantities().names.mentions(p.text)] or found)[:UNREAD]
 
 
-def _telling(found: Iterable[Passage], line: Line) -> Iterator[Passage]:
+def _stating(home: Home, target: str) -> Iterator[Passage]:
+    """The passages of a target's own documents that state amounts, without what they say of siblings."""
+    own = home.targets.get(target).name
+    paths = [document.path for document in home.documents.stored(own) if document.target == own]
+    chunks = home.catalog.chunks_of(paths) if paths else {}
+    stating = [chunk for chunk, (_, text) in chunks.items() if states_amount(text)]
+    passages = (without_siblings(p, siblings_of(home.targets, own)) for p in home.catalog.passages(stating))
+    return (passage for passage in passages if not passage.about)
+
+
+def _features(home: Home, target: str) -> list[Passage]:
+    """The passages of overviews and lists of features, those that state most first, but one of each section in turn."""
+    found, turn = list[tuple[int, int, Passage]](), Counter[tuple[str, ...]]()
+    listed = (p for p in _stating(home, target) if _FEATURES.search(" ".join(p.citation.section[-2:])))
+    counted = ((sum(p.kind != "line" and states_amount(p.text) for p in parts_of(one)), one) for one in listed)
+    for amounts, passage in sorted(counted, key=lambda one: -one[0]):
+        found.append((turn[passage.citation.section], -amounts, passage))
+        turn[passage.citation.section] += 1
+    return [passage for *_, passage in sorted(found, key=lambda one: one[:2])]
+
+
+def _telling(found: Iterable[Passage], line: Line, most: int = QUESTION_CHARACTERS) -> Iterator[Passage]:
     """The passages that fit, best first, each with its sentences and rows that may state a fact.
 
     A part may state one if it has a number, or if the question asks for no quantity and the part has much of it. Code
     and calls of macros never do.
     """
-    room, asks = QUESTION_CHARACTERS, set[str]().union(*map(asked_terms, line.phrasings))
+    room, asks = most, set[str]().union(*map(asked_terms, line.phrasings))
 
     def tells(part: Part) -> bool:
         if part.kind == "line" or _MACRO.search(part.text):
             return False
-        return bool(_NUMBER.search(part.text)) or (not line.quantities and len(terms(part.text) & asks) >= ASKED)
+        if line == FEATURES:
+            return states_amount(part.text)
+        return bool(_NUMBER.search(_CODE.sub("", part.text, count=1))) or (
+            not line.quantities and len(terms(part.text) & asks) >= ASKED
+        )
 
     for passage in found:
-        parts = [part for part in parts_of(passage) if tells(part)]
+        parts = [one for part, above in with_items_above(parts_of(passage)) if tells(part) for one in (*above, part)]
         headers = (f"| {' | '.join(part.header)} |" if part.header else "" for part in parts)
         lines = dict.fromkeys(one for pair in zip(headers, (part.text for part in parts), strict=True) for one in pair)
         text = "\n".join(filter(None, lines))
-        if text and (len(text) <= room or room == QUESTION_CHARACTERS):
+        if text and (len(text) <= room or room == most):
             room -= len(text) + PLACE_CHARACTERS
-            yield passage.model_copy(update={"lead": "", "text": text[:QUESTION_CHARACTERS]})
+            yield passage.model_copy(update={"lead": "", "text": text[:most]})
 
 
 def store_answers(home: Home, target: str, answers: Sequence[FactAnswer]) -> FactsAnswered:

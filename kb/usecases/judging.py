@@ -1,6 +1,8 @@
 """The judge for a target on this machine, and the languages in which its kernels are written."""
 
 import platform
+import re
+from collections import Counter
 from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,6 +20,9 @@ from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
 from kb.usecases.staying import stay_of
 from synth.briefing.topics import language_named
+
+_FENCE = re.compile(r"^```(\w\S*)", re.MULTILINE)
+LANGUAGES_SHOWN = 5
 
 
 def interface_of(home: Home, task: Task, target: str) -> Interface:
@@ -73,3 +78,18 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
     if name not in fitting:
         raise CandidateError(f"kernels for {target} are not written in {name}", hint=f"write {' or '.join(fitting)}")
     return fitting[name]
+
+
+def unjudged(home: Home, target: str, language: str) -> str:
+    """Why kb cannot judge kernels for a target, and in which languages its documents show code; empty if it can."""
+    with suppress(JudgeError):
+        home.toolchains.judges(target)
+        return ""
+    paths = [document.path for document in home.documents.stored(target)]
+    texts = home.catalog.chunks_of(paths).values() if paths else ()
+    code = Counter(language_named(tag) for _, text in texts for tag in _FENCE.findall(text))
+    shown = ", ".join(f"{name} ({times})" for name, times in code.most_common(LANGUAGES_SHOWN))
+    about = (
+        f"; its documents show code in {shown}" + f" and none in {language}" * (language not in code) if code else ""
+    )
+    return f"kb knows no compiler for {target}, so it cannot judge the answer{about}"

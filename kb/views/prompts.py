@@ -42,8 +42,10 @@ class ExplainedPrompt(PromptView):
 
 def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> ExplainedPrompt:
     """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
+    from kb.usecases.judging import unjudged
+
     run, prompt = kb.prompt(plan, device=device)
-    return _explained(prompt, run=run.id)
+    return _explained(prompt, run=run.id).noted(*filter(None, [unjudged(kb, plan.target, plan.language)]))
 
 
 def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> ExplainedPrompt:

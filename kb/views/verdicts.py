@@ -72,6 +72,8 @@ class RooflineView(Frozen):
     """The shortest time that the task can take."""
     bounds: tuple[Bound, ...]
     """The longest first."""
+    unknown: tuple[str, ...]
+    """Why there is no other bound."""
 
 
 def verdict(evidence: Evidence) -> Verdict:
@@ -104,7 +106,9 @@ def roofline(kb: "KnowledgeBase", task: "Task", target: str) -> RooflineView:
         )
         for ceiling in found.ceilings
     )
-    return RooflineView(task=task.name, target=target, time_us=found.seconds * 1e6, bounds=bounds)
+    return RooflineView(
+        task=task.name, target=target, time_us=found.seconds * 1e6, bounds=bounds, unknown=found.unknown
+    )
 
 
 def _speedup(timing: Timing) -> Estimate:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -297,3 +298,18 @@ def test_a_document_for_no_model_waits_for_no_vector(home: Path) -> None:
         catalog.put(text_document("words only"), model=None)
 
         assert contents(home)["unembedded"] == []
+
+
+def test_a_bulk_of_documents_waits_for_the_disk_once_and_changes_no_revision(catalog: Catalog) -> None:
+    def wal_is_synced() -> bool:
+        return catalog._db.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+    with suppress(KeyboardInterrupt), catalog.bulk():
+        put(catalog, 128)
+        revision = catalog.revision
+        assert not wal_is_synced()
+        raise KeyboardInterrupt
+
+    assert wal_is_synced()
+    assert catalog.revision == revision
+    assert "128 KiB" in found(catalog, "share")[0]

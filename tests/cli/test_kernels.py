@@ -134,6 +134,23 @@ def test_no_prompt_is_made_for_a_target_without_documents(run: Run, task: Path, 
     assert not (home / "runs").exists()
 
 
+@pytest.mark.parametrize(("language", "missing"), [("c", ""), ("rust", " and none in rust")])
+def test_without_a_compiler_a_prompt_says_that_nobody_judges_and_what_code_the_documents_show(
+    run: Run, task: Path, tmp_path: Path, language: str, missing: str
+) -> None:
+    (tmp_path / "qchip").mkdir()
+    (tmp_path / "qchip" / "manual.md").write_text("# Qchip\n\nIt has 4 cores.\n\n```c\nint x;\n```\n")
+    run("ingest", tmp_path / "qchip")
+
+    shown = run("prompt", task, "--target", "qchip", "--language", language)
+
+    assert shown.out.startswith("You write compute kernels for one piece of hardware. Somebody who has its compiler")
+    said = (
+        f"kb knows no compiler for qchip, so it cannot judge the answer; its documents show code in cpp (1){missing}\n"
+    )
+    assert said in shown.err
+
+
 def test_a_malformed_skill_is_named_and_hides_no_other(run: Run, home: Path) -> None:
     (home / "skills" / "torn").mkdir(parents=True)
     (home / "skills" / "torn" / "SKILL.md").write_text("---\nname: other\n---\n")

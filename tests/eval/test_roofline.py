@@ -101,12 +101,38 @@ def test_products_in_float32_are_bound_by_those_of_parts_where_these_are_faster(
     assert said in str(found.ceilings[0])
 
 
-@pytest.mark.parametrize(
-    ("facts", "missing"), [([], "hbm_bandwidth"), ([OF_A_DIE], "hbm_bandwidth"), ([STATED, SPARSE], "peak_flops")]
-)
-def test_a_rate_that_no_document_states_is_refused(facts: list[Fact], missing: str) -> None:
-    with pytest.raises(FactError, match=missing):
+@pytest.mark.parametrize("facts", [[], [OF_A_DIE], [SPARSE]])
+def test_without_any_rate_both_are_named(facts: list[Fact]) -> None:
+    with pytest.raises(FactError, match=r"hbm_bandwidth; .* peak_flops for dense, float16"):
         roofline(size_bytes=1, operations=1, dtype="float16", facts=facts)
+
+
+@pytest.mark.parametrize(("fact", "unknown"), [(STATED, "peak_flops"), (DENSE, "hbm_bandwidth")])
+def test_one_rate_bounds_the_time_and_the_other_is_said_to_be_unknown(fact: Fact, unknown: str) -> None:
+    found = roofline(size_bytes=1, operations=1, dtype="float16", facts=[fact])
+
+    assert [ceiling.fact for ceiling in found.ceilings] == [fact]
+    assert unknown in found.unknown[0]
+
+
+PARTS = [rate("dram_channels", 2, "1"), rate("dram_channel_width", 16, "bit"), rate("dram_rate", 3200, "Mbps")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "gigabytes"),
+    [([rate("ddr_bandwidth", 10, "GB/s")], 10), (PARTS, 12.8), ([*PARTS, rate("dram_bandwidth", 9, "GB/s")], 9)],
+    ids=["the vendor's name of another memory", "channels, width and rate", "stated before derived"],
+)
+def test_main_memory_of_any_kind_bounds_the_time(facts: list[Fact], gigabytes: float) -> None:
+    found = roofline(size_bytes=1e9, operations=0, dtype="", facts=facts)
+
+    assert found.seconds == pytest.approx(1 / gigabytes)
+    assert facts != PARTS or "2 channels x 16 bit x 3200 Mbps [kb cite 2, 16]" in str(found.ceilings[0])
+
+
+def test_no_bound_follows_from_a_part_of_the_memory() -> None:
+    with pytest.raises(FactError, match="hbm_bandwidth"):
+        roofline(size_bytes=1, operations=0, dtype="", facts=PARTS[1:])
 
 
 def test_of_a_task_bytes_are_those_of_all_tensors_and_operations_those_of_its_products() -> None:

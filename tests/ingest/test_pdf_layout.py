@@ -52,6 +52,22 @@ def test_a_table_goes_on_below_a_line_or_a_band_that_says_so(draw, mark: str, wi
     assert tables(f"{BODY}\n{upper}", f"{lower}\n{BODY}") == ["Table 3. Fields", *HEADER_LINES, EN, LEN]
 
 
+@pytest.mark.parametrize(("shift", "gap"), [(0, "\n"), (3.2, "\n"), (8, "\n\n")])
+def test_a_table_goes_on_on_the_next_page_though_its_columns_are_a_little_elsewhere(shift: float, gap: str) -> None:
+    upper = captioned("Table 3. Fields", BODY_ROWS[:1], y=690)
+    lower = table(BODY_ROWS[1:], y=72, widths=[WIDTHS[0] + shift, WIDTHS[1] - shift, *WIDTHS[2:]], heads=0)
+
+    assert f"{EN}{gap}{LEN}" in parse(pdf(f"{BODY}\n{upper}", f"{lower}\n{BODY}")).text
+
+
+@pytest.mark.parametrize("at", [[1], [0, 1]], ids=["below the header", "also above it"])
+def test_the_header_of_a_table_ends_at_a_double_rule_which_is_no_row(at: Sequence[int]) -> None:
+    plain = table([HEAD, *BODY_ROWS], y=600, widths=WIDTHS, heads=0)
+    doubled = [rule(72, 606 + 20 * row, 72 + sum(WIDTHS), 606 + 20 * row) for row in at]
+
+    assert tables("\n".join([BODY, plain, *doubled]))[-4:] == [*HEADER_LINES, EN, LEN]
+
+
 def test_a_line_below_a_table_that_says_where_it_goes_on_is_no_text() -> None:
     upper = f"{captioned('Table 3. Fields', BODY_ROWS[:1], y=660)}\n{put(300, 725, 'Continued on next page')}"
 

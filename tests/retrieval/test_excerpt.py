@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kb.types.passages import Citation, Hit, Passage, ScoreParts, SearchResult, Status, TableRow
 from retrieval import excerpt
-from retrieval.excerpt import CLEAR_LEAD, FIRST_CHARACTERS, with_excerpts
+from retrieval.excerpt import BRIEF, with_excerpts
 
 STAGES = ["decode", "fetch", "issue", "retire", "commit", "rename", "replay", "select", "wakeup", "drain", "flush"]
 FILLER = [f"The {stage} stage takes its operands from the queue in front of it and never stalls." for stage in STAGES]
@@ -156,13 +156,13 @@ def test_lines_of_code_keep_their_indentation() -> None:
 
 def test_a_passage_clearly_behind_has_no_excerpt_unless_it_is_short() -> None:
     first, near, far = among("A zebra."), among("Two zebras."), among("Three zebras.")
-    short = hit("Four zebras.", score=-2 * CLEAR_LEAD)
+    short = hit("Four zebras.", score=-2 * BRIEF.lead)
 
     texts = shown(
         "zebra",
         first,
-        near.model_copy(update={"score": -0.9 * CLEAR_LEAD}),
-        far.model_copy(update={"score": -1.1 * CLEAR_LEAD}),
+        near.model_copy(update={"score": -0.9 * BRIEF.lead}),
+        far.model_copy(update={"score": -1.1 * BRIEF.lead}),
         short,
     )
 
@@ -182,7 +182,7 @@ def test_an_excerpt_is_not_much_longer_than_its_room() -> None:
 
     [text] = shown("zebra", hit("\n".join(sentences)))
 
-    assert len(COUNTS.sub("", text)) < 1.2 * FIRST_CHARACTERS
+    assert len(COUNTS.sub("", text)) < 1.2 * BRIEF.first
 
 
 @pytest.mark.parametrize("text", ["", "```c\n```", "|---|", "[figure: a.png]", "|", "| a |\n| b |", "a. b", "x" * 5000])
