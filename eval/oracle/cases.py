@@ -64,7 +64,7 @@ class Case:
     tolerances: tuple[Tolerance, ...]
     """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
-    spans: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
     """See Expected."""
     seed: CaseSeed | None = None
     """None for inputs that were not drawn."""
@@ -76,6 +76,13 @@ class Case:
     @property
     def output_bytes(self) -> int:
         return sum(e.numel() * dtype.itemsize for e, dtype in zip(self.expected, self.dtypes, strict=True))
+
+    @property
+    def layouts(self) -> Tensors:
+        """The outputs of the reference itself, without values."""
+        return tuple(
+            torch.empty_strided(e.shape, s, device="meta") for e, s in zip(self.expected, self.strides, strict=True)
+        )
 
     @property
     def is_large(self) -> bool:

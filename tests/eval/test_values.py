@@ -139,7 +139,9 @@ def test_integers_that_are_always_one_number_become_smaller_ones_but_the_first(
 
 @pytest.mark.parametrize("shape", [(9, 9), (1, 1, 9, 9), (2, 9, 1, 9), (2, 9, 9)])
 @pytest.mark.parametrize("kinds", [["rows"], ["given", "rows"]])
-def test_a_mask_that_is_always_the_same_keeps_its_rows_in_another_order(shape: tuple[int, ...], kinds: list[str]) -> None:
+def test_a_mask_that_is_always_the_same_keeps_its_rows_in_another_order(
+    shape: tuple[int, ...], kinds: list[str]
+) -> None:
     mask = torch.full((9, 9), -torch.inf).triu(1)
     x = (mask if shape[-2] == 9 else mask[:, None]).expand(shape).clone()
 
