@@ -102,7 +102,8 @@ def _others(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     from_zero = x.dtype is torch.bool or abs(number) == 1
     low, high = sorted((1 if x.dtype is torch.bool else number, 0 if from_zero else number // abs(number)))
     others = _integers(low, high + 1, x.shape, generator).to(x.dtype)
-    others[..., 0] = x[..., 0]
+    along = max((dim for dim in range(x.dim()) if x.shape[dim] > 1), default=0)
+    others.narrow(along, 0, 1).copy_(x.narrow(along, 0, 1))
     return others
 
 

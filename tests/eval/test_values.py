@@ -124,6 +124,7 @@ def test_a_number_that_is_always_the_same_becomes_others_of_its_sign() -> None:
         (torch.zeros(99, dtype=torch.bool), (0, 1)),
         (torch.ones(1, 99, dtype=torch.bool), (0, 1)),
         (torch.full((9,), -(1 << 63)), (-(1 << 62), -1)),
+        (torch.full((99, 1), 9), (1, 9)),
     ],
 )
 def test_integers_that_are_always_one_number_become_smaller_ones_but_the_first(
@@ -132,8 +133,8 @@ def test_integers_that_are_always_one_number_become_smaller_ones_but_the_first(
     [changed] = change_values([x], [Structure.SAME], ["others"], 7)
 
     assert (changed.shape, changed.dtype) == (x.shape, x.dtype)
-    assert torch.equal(changed[..., 0], x[..., 0])
-    others = changed[..., 1:]
+    rows, others = changed.squeeze(), changed.squeeze()[..., 1:]
+    assert torch.equal(rows[..., 0], x.squeeze()[..., 0])
     assert range_[0] <= int(others.min()) < int(others.max()) <= range_[1]
 
 
