@@ -20,7 +20,7 @@ _MOST_EMPTY = 0.9
 _RULER_BITS = 8
 _PADDING, _BROKEN = 3.0, 3
 _SEVERAL_SHARE, _LINE_STEP, _ROW_HEIGHT = 0.6, 1.35, 45.0
-_MOST_HEADER_ROWS = 3
+_MOST_HEADER_ROWS, _THINNEST_ROW = 3, 5.0
 _ABOVE_ALL = float("-inf")
 _BLANK = {None, (255, 255, 255)}
 
@@ -79,7 +79,7 @@ class Grid:
     def has_columns_of(self, other: "Grid") -> bool:
         """Whether this table can continue `other`."""
         alike = len(self.xs) == len(other.xs)
-        return alike and all(abs(a - b) <= _SNAP for a, b in zip(self.xs, other.xs, strict=True))
+        return alike and all(abs(a - b) <= 2 * _SNAP for a, b in zip(self.xs, other.xs, strict=True))
 
 
 def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
@@ -93,9 +93,10 @@ def grids_of(page: Page) -> tuple[list[Grid], list[Glyph]]:
     aligned, outside = _aligned_grids(frames + _ruled(level, upright), outside)
     for grid in (found := drawn + aligned):
         _take_bands(grid)
+        below_header = _read_double_rules(grid)
         for cell in grid.cells:
             cell.colour = _colour(grid, cell, page.fills)
-        grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows)
+        grid.header_rows = grid.header_rows or _read_bit_ruler(grid) or _header_rows(grid.rows) or below_header
     return found, outside
 
 
@@ -126,6 +127,20 @@ def _aligned_grids(boxes: list[tuple[Box, float]], outside: list[Glyph]) -> tupl
             outside = [g for g in outside if id(g) not in taken]
             found.append(aligned)
     return found, outside
+
+
+def _read_double_rules(grid: Grid) -> int:
+    """Remove the empty rows between double rules, which are too thin for text; return the number of rows above."""
+    header_rows = 0
+    for row in reversed(range(len(grid.ys) - 1)):
+        cells = [cell for cell in grid.cells if cell.row <= row < cell.row + cell.rows]
+        if grid.ys[row + 1] - grid.ys[row] < _THINNEST_ROW and all(cell.rows == 1 and not cell.lines for cell in cells):
+            header_rows = (row if row <= _MOST_HEADER_ROWS else 0) or max(0, header_rows - 1)
+            del grid.ys[row]
+            grid.cells = [cell for cell in grid.cells if cell.row != row]
+            for cell in grid.cells:
+                cell.row -= cell.row > row
+    return header_rows
 
 
 def _take_bands(grid: Grid) -> None:
