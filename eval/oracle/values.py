@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, with_values
+from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
 
 RARE = 2048
 """One in this many values is an outlier."""
@@ -228,8 +228,9 @@ def _structure(one: Any, other: Any) -> Structure:
     """The structure that two draws have in common; a property that may be chance is none."""
     if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
         return Structure.DRAWN
-    one, other = as_numbers(one), as_numbers(other)
-    same, is_one_number = torch.equal(one, other) and one.numel() > 1, bool(one.min() == one.max())
+    several = one.numel() > 1
+    one, other = (as_numbers(stored_once(x)) for x in (one, other))
+    same, is_one_number = several and torch.equal(one, other), bool(one.min() == one.max())
     if same and not is_one_number and _is_mask(one):
         return Structure.MASK
     if same and is_one_number and not is_float(one) and (one.dtype is torch.bool or bool(one.any())):
@@ -271,8 +272,8 @@ def _is_mask(x: torch.Tensor) -> bool:
 
 def _is_sorted(x: torch.Tensor) -> bool:
     """Whether each row is sorted, up or down, and has so many values that this is no chance."""
-    steps = x.diff(dim=-1) if x.dim() else x
-    return steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all()))
+    before, after = (x[..., :-1], x[..., 1:]) if x.dim() else (x, x)  # differences of small integers overflow
+    return after.numel() >= CHANCE and (bool((after >= before).all()) or bool((after <= before).all()))
 
 
 def _is_special(x: torch.Tensor) -> bool:

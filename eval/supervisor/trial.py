@@ -239,9 +239,7 @@ class Trial(WorkerSettings):
         if (output.dtype, output.shape) != (expected, shape):
             found = f"{output.dtype[:80]}{list(output.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")
-        lies_in_inputs = self.memory.lies_in_inputs(
-            worker, output
-        )  # also of a baseline: the judge does the same for it
+        lies_in_inputs = self.memory.lies_in_inputs(worker, output)  # a baseline's calls are followed by as much
         if lies_in_inputs and Guard.ALIASING in self.guards:
             raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
         if Guard.ALIASING in self.guards and output.span < min(span_of(native), native.numel()):

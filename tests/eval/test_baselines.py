@@ -278,7 +278,7 @@ def test_the_eager_baseline_starts_as_a_candidate_in_torch_does(monkeypatch: pyt
     device = Cpu(setup)
     try:
         own = device.trial(Candidate(language="torch", source=SOURCES[EAGER]), TORCH)
-        started = {name: settings_of(trial) for name, trial in device.baselines._trials.items()}  # noqa: SLF001
+        started = {name: settings_of(trial) for name, trial in device.baselines._trials.items()}
     finally:
         device.close()
 
