@@ -17,6 +17,8 @@ class PythonCandidate:
     """A module, imported on construction, with the reference's parameters. See `eval.worker.worker.BuiltCandidate`."""
 
     _device = "cpu"
+    _in_order: Sequence[bool] = ()
+    """For each output, whether that of the reference lies in order; empty if nothing is known of them."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
@@ -26,7 +28,7 @@ class PythonCandidate:
         state = self._mapped(question["state"])
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
         self._model = self._built(folder, question, named)
-        self._in_order: list[bool] = question["in_order"]
+        self._in_order = question["in_order"]
         self._inputs: list[list[Any]] = []
         self._outputs: tuple[Any, ...] = ()
 
