@@ -50,7 +50,10 @@ def judge_batch(folder: Path, tell: Tell) -> int:
             waiting = [n for n in waiting if n not in fitting]
             for verdict in _verdicts(batch, fitting, environments, folder / "cache"):
                 with writing(folder):
-                    write_whole(folder / VERDICTS / str(verdict.number), sealed(verdict, batch.key))
+                    file = folder / VERDICTS / str(verdict.number)
+                    if file.is_symlink():  # what it leads to is not ours
+                        file.unlink()
+                    write_whole(file, sealed(verdict, batch.key))
                 if verdict.failure != STOPPED:
                     tell(f"{batch.about(verdict.number)}: {_said(verdict)}")
                 left -= _is_final(verdict)

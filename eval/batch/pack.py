@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from eval.regular_file import regular_text
 from kb.errors import BatchError
 from kb.storage import STAGED, write_synced
 from kb.types.base import Frozen
@@ -30,6 +31,8 @@ from kb.types.protocols import Proposal
 from kb.types.target import IsaText
 
 BATCH, VERDICTS = "batch", "verdicts"
+MOST_BYTES = 1 << 30
+"""No file of a batch has more."""
 ROOT = Path(__file__).parents[2]
 """The folder with the judge's code: a batch, or where kb is installed."""
 CODE = (
@@ -147,7 +150,7 @@ def writing(folder: Path) -> Iterator[None]:
 def read_batch(folder: Path) -> Batch:
     """Raises BatchError if the folder is no batch, or its candidates were changed since it was packed."""
     try:
-        signature, text = (folder / BATCH).read_text(encoding="utf-8").splitlines()
+        signature, text = regular_text(folder / BATCH, most=MOST_BYTES).splitlines()
         batch = Batch.model_validate(json.loads(text))
     except (OSError, ValueError, RecursionError) as error:
         hint = "name the folder that `kb batch pack` wrote"
@@ -166,7 +169,7 @@ def read_verdict(folder: Path, batch: Batch, number: int) -> BatchVerdict | None
     file, entry = folder / VERDICTS / str(number), batch.entries[number]
     hint = "`python -m eval` in the batch's folder judges this candidate again"
     try:
-        signature, text = file.read_text(encoding="utf-8").splitlines()
+        signature, text = regular_text(file, most=MOST_BYTES).splitlines()
         if not _is_signed(signature, text, batch.key):
             raise ValueError(signature)
         verdict = BatchVerdict.model_validate(json.loads(text))

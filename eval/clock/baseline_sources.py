@@ -93,7 +93,7 @@ def compiles() -> bool:
 
 
 def worker_settings() -> dict[str, Any]:
-    """The fields of WorkerSettings that all baselines share: a compiler keeps what it has compiled."""
+    """The fields of WorkerSettings for what compiles by torch: it keeps what it has compiled."""
     if not compiles():
         return {"guards": GUARDS, "environment": {}, "writable": (), "preload": ()}
     inherited = {name: value for name, value in os.environ.items() if name.startswith(INDUCTOR_PREFIXES)}
@@ -104,3 +104,11 @@ def worker_settings() -> dict[str, Any]:
     return {
         "guards": GUARDS, "environment": environment, "writable": (cache,) if cache else (), "preload": COMPILER
     }  # fmt: skip
+
+
+def settings_for(source: str) -> dict[str, Any]:
+    """The fields of WorkerSettings for a baseline: one that compiles nothing starts as a candidate does.
+
+    Otherwise the two would be timed in processes that have loaded different modules.
+    """
+    return worker_settings() if "torch.compile" in source else {"guards": GUARDS}

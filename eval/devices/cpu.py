@@ -33,6 +33,7 @@ class Cpu(TimingDevice):
     @classmethod
     def prepare(cls) -> None:
         shared = worker_settings()
+        load_early(TORCH, (), {})
         load_early(TORCH, shared["preload"], shared["environment"])
 
     @classmethod

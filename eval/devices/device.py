@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from eval.clock.baseline_sources import SOURCES, worker_settings
+from eval.clock.baseline_sources import SOURCES, settings_for
 from eval.languages.registry import TORCH
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
@@ -184,7 +184,9 @@ class TimingDevice(Device):
     def baselines(self) -> Baselines:
         from eval.clock.baselines import Baselines
 
-        trial_of = partial(self.trial, language=TORCH, warm_pool=None, spent=Spent(), **worker_settings())
+        def trial_of(source: Candidate) -> Trial:
+            return self.trial(source, TORCH, warm_pool=None, spent=Spent(), **settings_for(source.source))
+
         setup = self.setup
         return Baselines(
             setup.task, setup.reference, self.sources(), trial_of, spent=setup.spent, **self.baseline_limits()

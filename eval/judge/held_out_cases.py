@@ -55,7 +55,7 @@ class HeldOutCases:
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
             for sizes in (
                 _small_sizes(task, limits, odd=runs_given, device=reference.device),
-                smaller_sizes(task, elements=limits.large, odd=True, device=reference.device),
+                smaller_sizes(task, elements=limits.large, odd=not runs_given, device=reference.device),
             )
         )
         references = [r for r in (small, large, reference if runs_given else None) if r]
@@ -126,8 +126,10 @@ def _own_sizes_only(task: Task) -> str:
 def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool, device: str) -> dict[str, int] | None:
     """Sizes at which one element decides much, odd ones if possible: whoever forgets the last ones fails.
 
+    The large ones are even then, but not in blocks as the task's own often are.
+
     Args:
         odd: False if the task's own sizes, which are often even, are not tried.
     """
-    found = smaller_sizes(task, elements=limits.small, odd=odd, device=device)
-    return found or smaller_sizes(task, elements=limits.small, odd=False, device=device)
+    found = smaller_sizes(task, elements=limits.small, odd=odd or None, device=device)
+    return found or smaller_sizes(task, elements=limits.small, odd=None, device=device)

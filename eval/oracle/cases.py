@@ -17,7 +17,7 @@ from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import LOST, Comparison, Tolerance
-from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, change_values
+from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, OF_SAME, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -26,7 +26,7 @@ MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
 EXTREME = ("wide", "large", "outliers", "far", "lone")
 """Distributions that may overflow at some sizes only."""
-DRAWS = 8
+DRAWS = 24
 """So many other draws with the same outputs are no chance, even where an output is one truth value."""
 REPEATED = 1e-4
 """Relative difference up to which two runs on the same inputs give the same, if threads add in another order."""
@@ -64,7 +64,7 @@ class Case:
     tolerances: tuple[Tolerance, ...]
     """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
-    spans: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
     """See Expected."""
     seed: CaseSeed | None = None
     """None for inputs that were not drawn."""
@@ -76,6 +76,13 @@ class Case:
     @property
     def output_bytes(self) -> int:
         return sum(e.numel() * dtype.itemsize for e, dtype in zip(self.expected, self.dtypes, strict=True))
+
+    @property
+    def layouts(self) -> Tensors:
+        """The outputs of the reference itself, without values."""
+        return tuple(
+            torch.empty_strided(e.shape, s, device="meta") for e, s in zip(self.expected, self.strides, strict=True)
+        )
 
     @property
     def is_large(self) -> bool:
@@ -160,8 +167,12 @@ def draw_case(
         if drawn_from.at_edges:
             inputs = put_edges(reference, inputs, [s in (Structure.FREE, Structure.INTEGERS) for s in structures], seed)
         else:
+            shapes = [t.shape for t in reference.native(inputs)] if set(OF_SAME) & set(distributions) else None
             inputs = change_values(inputs, structures, distributions, seed)
-            if not all(bool(torch.isfinite(as_numbers(t)).all()) for t in reference.native(inputs)):
+            outputs = reference.native(inputs)
+            if shapes not in (None, [t.shape for t in outputs]):  # the same integers may be sizes
+                return None
+            if not all(bool(torch.isfinite(as_numbers(t)).all()) for t in outputs):
                 return None
         case = make_case(str(drawn_from), reference, inputs, drawn_from)
     except TaskSizeError:

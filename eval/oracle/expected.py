@@ -20,7 +20,6 @@ from eval.oracle.reference import (
     copied,
     is_float,
     is_large,
-    span_of,
     tensor_bytes,
 )
 from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, tolerance_of
@@ -41,8 +40,8 @@ class Expected(NamedTuple):
     """In float64 if the reference gives floating-point outputs, or in float32 if they are large."""
     tolerances: tuple[Tolerance, ...]
     dtypes: tuple[torch.dtype, ...]
-    spans: tuple[int, ...]
-    """How many places of memory from the first to the last element of each output of the reference itself."""
+    strides: tuple[tuple[int, ...], ...]
+    """Of each output of the reference itself."""
 
 
 class _Run(NamedTuple):
@@ -62,7 +61,7 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     Args:
         at_edges: Whether an output may jump where inputs change a little.
     """
-    native, dtypes, spans = _native(reference, inputs)
+    native, dtypes, strides = _native(reference, inputs)
     rounded = is_large(tensor_bytes((*inputs, *native))) and torch.float64 not in dtypes
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
 
@@ -94,7 +93,7 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     ]
     outputs, chosen = known[: len(dtypes)], list(zip(choices, tolerances[len(dtypes) :], strict=False))
     with_ties = (_with_ties(*each, chosen) for each in zip(outputs, tolerances, unsure, strict=False))
-    return Expected(outputs, tuple(with_ties), dtypes, spans)
+    return Expected(outputs, tuple(with_ties), dtypes, strides)
 
 
 def _with_ties(
@@ -108,15 +107,17 @@ def _with_ties(
     return tolerance
 
 
-def _native(reference: Reference, inputs: Sequence[Any]) -> tuple[Tensors, tuple[torch.dtype, ...], tuple[int, ...]]:
-    """The outputs of the reference in its own precision, as numbers that torch can compare, their types and spans."""
+def _native(
+    reference: Reference, inputs: Sequence[Any]
+) -> tuple[Tensors, tuple[torch.dtype, ...], tuple[tuple[int, ...], ...]]:
+    """The outputs of the reference in its own precision, as numbers that torch can compare, their types and strides."""
     before = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
     native = reference.native(inputs)
     if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
         raise TaskError(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
-    return tuple(map(as_numbers, native)), tuple(t.dtype for t in native), tuple(map(span_of, native))
+    return tuple(map(as_numbers, native)), tuple(t.dtype for t in native), tuple(t.stride() for t in native)
 
 
 def _in_float32(outputs: Tensors) -> Tensors:

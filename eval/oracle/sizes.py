@@ -26,14 +26,15 @@ TOLERATED_EXCESS = 16
 Change = Callable[[dict[str, int]], dict[str, int]]
 
 
-def smaller_sizes(task: Task, *, elements: int, odd: bool, device: str = "cpu") -> dict[str, int] | None:
+def smaller_sizes(task: Task, *, elements: int, odd: bool | None, device: str = "cpu") -> dict[str, int] | None:
     """The task's sizes, divided until all its tensors together have at most about `elements` elements.
 
     A reference that needs values, or that makes tensors on a device, cannot be tried without values; then it is run.
 
     Args:
-        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise make one of them odd. Then no
-            block size divides them, and a candidate that confuses two sizes fails.
+        odd: Make the changed sizes odd and distinct if the task accepts that, otherwise one of them. Then no
+            block size divides them, and a candidate that confuses two sizes fails. False: make them even, distinct and
+            no multiples of four, or one of them, or leave them. None: leave them as they are divided, like blocks.
         device: Where the reference is tried if it needs values.
 
     Returns:
@@ -43,7 +44,9 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool, device: str = "cpu") 
     cheapest = "meta" if _needs_no_values(task) else device
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
     tried: list[tuple[Change, dict[str, int]]] = []
-    changes: list[Change] = [_all_odd, *(partial(_one_odd, name) for name in own)] if odd else [dict]
+    change_all = _all_odd if odd else _all_even
+    some: list[Change] = [] if odd is None else [change_all, *(partial(_only, name, change_all) for name in own)]
+    changes = some if odd else [*some, dict]
     deadline = time.monotonic() + SHRINKING_S
     for change, smallest, step in product(changes, SMALLEST_SIZES, range(1, SHRINKING_STEPS)):
         large = {name: max(smallest, value // 2**step) for name, value in own.items() if value > smallest}
@@ -87,8 +90,14 @@ def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
     return {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), sorted(steps), strict=True)}
 
 
-def _one_odd(name: str, sizes: dict[str, int]) -> dict[str, int]:
-    return {**sizes, name: sizes[name] | 1} if name in sizes else sizes
+def _all_even(sizes: dict[str, int]) -> dict[str, int]:
+    """The same with twice as large sizes, so that none is a multiple of four, where they are not too small for that."""
+    halves = _all_odd({name: size // 2 for name, size in sizes.items()})
+    return {name: 2 * half for name, half in halves.items()}
+
+
+def _only(name: str, change: Change, sizes: dict[str, int]) -> dict[str, int]:
+    return {**sizes, **change({name: sizes[name]})} if name in sizes else sizes
 
 
 def count_elements(interface: Interface) -> int:

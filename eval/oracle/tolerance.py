@@ -109,7 +109,7 @@ class Tolerance:
             if bool(far.any()):
                 found, other = (_bounded(x[far], self.dtype) for x in (found, other))
                 errors = _errors(found, other).masked_fill_(found.isnan() & other.isnan(), 0.0)
-                yield start, errors / 2, self._allowed_at(other)
+                yield start, errors / 2, self._allowed_at(torch.fmax(found.abs(), other.abs()))  # one may be 0
 
     def _compared(self, parts: Iterable[tuple[int, torch.Tensor, torch.Tensor]]) -> Comparison:
         """Compare errors with those allowed. A few that exceed theirs are measured by that of the whole output."""
@@ -132,7 +132,7 @@ class Tolerance:
     def _allowed_at(self, values: torch.Tensor) -> torch.Tensor:
         """The largest error allowed for the values of the nearest magnitude, if possible not a smaller one."""
         exponents, allowed = (each.to(values.device) for each in self._magnitudes)
-        return allowed[torch.searchsorted(exponents, _exponents(values)).clamp_(max=len(exponents) - 1)]
+        return allowed[torch.searchsorted(exponents, _magnitudes(values)).clamp_(max=len(exponents) - 1)]
 
     def on_host(self, expected: torch.Tensor) -> "Tolerance":
         """The same in the host's memory, where `expected` is; what a GPU computes from all elements stays known."""
@@ -146,7 +146,7 @@ class Tolerance:
         """The exponents of the expected values, and the largest error allowed for each."""
         largest = _table(self.allowed)
         for _, (allowed, expected) in blocks(self.allowed.device.type, self.allowed, self.expected):
-            _keep_largest(largest, allowed, _exponents(expected))
+            _keep_largest(largest, allowed, _magnitudes(expected))
         seen = largest.nonzero().flatten()
         return seen, largest[seen].double()
 
@@ -305,6 +305,11 @@ def _errors_of_alike(largest: torch.Tensor) -> torch.Tensor:
 def _exponents(values: torch.Tensor) -> torch.Tensor:
     """Numbers of powers of two, from 0 on."""
     return torch.frexp(values).exponent.long().add_(EXPONENTS)
+
+
+def _magnitudes(values: torch.Tensor) -> torch.Tensor:
+    """The same, and 0 for zeros, whose exponent is that of a half."""
+    return _exponents(values).masked_fill_(values == 0, 0)
 
 
 def _table(like: torch.Tensor) -> torch.Tensor:

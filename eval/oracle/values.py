@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, with_values
+from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
 
 RARE = 2048
 """One in this many values is an outlier."""
@@ -14,6 +14,7 @@ LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 MOST = 1 << 16
 """An honest serial sum in float32 tells values apart from one that is so many times as large."""
+MOST_INTEGER = 1 << 62
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""
 COMMON_ZEROS = 0.01
@@ -92,6 +93,27 @@ def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.where(x == 0, noise.abs(), x * noise.exp())
 
 
+def _others(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Integers from 1, or -1, to the one that all are; 0 or 1 in the place of 1 and of truth values.
+
+    The first of each row stays, so that no row is masked as a whole.
+    """
+    number = max(-MOST_INTEGER, min(MOST_INTEGER, int(x[(0,) * x.dim()])))
+    from_zero = x.dtype is torch.bool or abs(number) == 1
+    low, high = sorted((1 if x.dtype is torch.bool else number, 0 if from_zero else number // abs(number)))
+    others = _integers(low, high + 1, x.shape, generator).to(x.dtype)
+    along = max((dim for dim in range(x.dim()) if x.shape[dim] > 1), default=0)
+    others.narrow(along, 0, 1).copy_(x.narrow(along, 0, 1))
+    return others
+
+
+def _rows(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Each row is any of its matrix; if these are the same, each column."""
+    differing = [dim for dim in range(x.dim() - 1) if bool((x != x.narrow(dim, 0, 1)).any())]
+    dim = differing[-1] if differing else x.dim() - 1
+    return x.index_select(dim, _integers(0, x.shape[dim], x.shape[dim : dim + 1], generator))
+
+
 FACTORS: Mapping[str, Change] = {
     "signs": _signs,
     "wide": _powers_of_two(-10, 10),
@@ -110,8 +132,12 @@ OF_CONSTANTS: Mapping[str, Change] = {"noise": _noise}
 """The same for an input that is one number in every draw: nothing may rely on it, as on no constant parameter."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
+OF_SAME: Mapping[str, Change] = {"others": _others}
+"""The same for integers and truth values that are one number in every draw."""
+OF_MASKS: Mapping[str, Change] = {"rows": _rows}
+"""The same for masks that are the same in every draw."""
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
-ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_CONSTANTS)
+ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_CONSTANTS, *OF_SAME, *OF_MASKS)
 EDGES = "edge"
 """A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
@@ -124,6 +150,8 @@ class Structure(Enum):
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
     INTEGERS = "integers, any of which may stand in the place of another of its row"
     CONSTANT = "that it is one number, which may be another in each place"
+    SAME = "that it is one integer, which may be a smaller one in each place, or one truth value"
+    MASK = "a mask: zeros, and one other number"
     DRAWN = "more than a change of values keeps, so it is only drawn again"
 
     @property
@@ -131,7 +159,8 @@ class Structure(Enum):
         """Those that keep the structure."""
         known = {
             Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
-            Structure.CONSTANT: ("given", *OF_CONSTANTS),
+            Structure.CONSTANT: ("given", *OF_CONSTANTS), Structure.SAME: ("given", *OF_SAME),
+            Structure.MASK: ("given", *OF_MASKS),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -162,7 +191,7 @@ def _changed(x: Any, structure: Structure, distributions: Sequence[str], generat
 def _values(
     x: torch.Tensor, structure: Structure, distributions: Sequence[str], generator: torch.Generator
 ) -> torch.Tensor:
-    if structure in (Structure.FREE, Structure.INTEGERS, Structure.CONSTANT):
+    if structure not in (Structure.SPARSE, Structure.SYMMETRIC):
         return _mixed(x, distributions, generator)
     factors = _mixed(torch.ones_like(x), distributions, generator)
     return x * (factors.triu() + factors.triu(1).mT if structure is Structure.SYMMETRIC else factors)
@@ -183,7 +212,7 @@ def _mixed(x: torch.Tensor, distributions: Sequence[str], generator: torch.Gener
 def _drawn_from(x: torch.Tensor, distribution: str, generator: torch.Generator) -> torch.Tensor:
     if distribution in FACTORS and x.is_floating_point():
         return x * FACTORS[distribution](x, generator)
-    changes = {**REPLACEMENTS, **OF_CONSTANTS} if x.is_floating_point() else OF_INTEGERS
+    changes = {**(REPLACEMENTS if x.is_floating_point() else OF_INTEGERS), **OF_CONSTANTS, **OF_SAME, **OF_MASKS}
     return changes[distribution](x, generator) if distribution in changes and x.dim() and x.numel() else x
 
 
@@ -199,15 +228,21 @@ def _structure(one: Any, other: Any) -> Structure:
     """The structure that two draws have in common; a property that may be chance is none."""
     if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
         return Structure.DRAWN
-    one, other = as_numbers(one), as_numbers(other)
+    several = one.numel() > 1
+    one, other = (as_numbers(stored_once(x)) for x in (one, other))
+    same, is_one_number = several and torch.equal(one, other), bool(one.min() == one.max())
+    if same and not is_one_number and _is_mask(one):
+        return Structure.MASK
+    if same and is_one_number and not is_float(one) and (one.dtype is torch.bool or bool(one.any())):
+        return Structure.SAME
     if not is_float(one):
         return Structure.DRAWN if any(map(_is_bound, (one, other))) else Structure.INTEGERS
-    if torch.equal(one, other) and one.numel() > 1 and bool(one.min() == one.max()):
+    if same and is_one_number:
         return Structure.CONSTANT
     if torch.equal(one, other) or all(_is_special(x.double()) for x in (one, other)):
         return Structure.DRAWN
-    zeros, same = one == 0, (one == 0) & (other == 0)
-    if bool(same.any()) and (torch.equal(zeros, other == 0) or float(same.double().mean()) > COMMON_ZEROS):
+    zeros, both = one == 0, (one == 0) & (other == 0)
+    if bool(both.any()) and (torch.equal(zeros, other == 0) or float(both.double().mean()) > COMMON_ZEROS):
         return Structure.SPARSE
     if all(_is_symmetric(x) for x in (one, other)):
         return Structure.SYMMETRIC
@@ -229,10 +264,16 @@ def _is_bound(x: torch.Tensor) -> bool:
     return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
 
 
+def _is_mask(x: torch.Tensor) -> bool:
+    """Whether a tensor holds zeros and one other number, which a float mask may have as an infinity."""
+    low, high = x.min(), x.max()
+    return bool(((x == low) | (x == high)).all() & ((low == 0) | (high == 0)))
+
+
 def _is_sorted(x: torch.Tensor) -> bool:
     """Whether each row is sorted, up or down, and has so many values that this is no chance."""
-    steps = x.diff(dim=-1) if x.dim() else x
-    return steps.numel() >= CHANCE and (bool((steps >= 0).all()) or bool((steps <= 0).all()))
+    before, after = (x[..., :-1], x[..., 1:]) if x.dim() else (x, x)  # differences of small integers overflow
+    return after.numel() >= CHANCE and (bool((after >= before).all()) or bool((after <= before).all()))
 
 
 def _is_special(x: torch.Tensor) -> bool:

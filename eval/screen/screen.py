@@ -4,9 +4,7 @@ This runs in the judge: the files come from a worker that may be hostile, so the
 a fact; if no document states it, the finding is `unknown`.
 """
 
-import os
 import re
-import stat
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from eval.regular_file import regular_text
 from eval.screen.amd import AMD
 from eval.screen.nvidia import NVIDIA
 from eval.screen.occupancy import ComputeUnit, Needs, occupancy
@@ -144,17 +143,9 @@ def _screened(kernel: str, code: str, usage: Usage, isa: Isa, facts: Sequence[Fa
 def _read(path: Path) -> str:
     """The text of a file. The worker may have put anything in its place."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise Fault(Outcome.FORGED, f"{path.name}: {error.strerror}") from error
-    try:
-        regular = stat.S_ISREG(os.fstat(handle).st_mode)
-        data = os.read(handle, MAX_ASSEMBLY_BYTES + 1) if regular else b""
-    finally:
-        os.close(handle)
-    if not regular or len(data) > MAX_ASSEMBLY_BYTES:
-        raise Fault(Outcome.FORGED, f"{path.name} is not an assembly file")
-    return data.decode("utf-8", errors="replace")
+        return regular_text(path, most=MAX_ASSEMBLY_BYTES)
+    except (OSError, ValueError) as error:
+        raise Fault(Outcome.FORGED, f"{path.name} is not an assembly file: {error}") from error
 
 
 def _kept(instructions: Counter[str], wanted: re.Pattern[str]) -> dict[str, int]:

@@ -28,12 +28,15 @@ FILE_BYTES, OPEN_FILES = 1 << 30, 4096
 REUSED_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 """Environment of judge and worker, which makes glibc reuse freed memory. Otherwise each large output would be mapped
 and faulted in again, which takes several times as long as the kernel that fills it."""
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Makes glibc ask for large pages, as far as the system gives them where a program asks: of small ones, the places in
+memory are a process's luck, and so is how often a kernel that reads a parameter misses a cache."""
 THREADING = {"MKL_DYNAMIC": "FALSE", "OMP_WAIT_POLICY": "PASSIVE"}
 """MKL starts no fewer threads than it is told, although it counts a single core in the sandbox. OpenMP's idle threads
 sleep: where all cores are used, threads that spin would hold up the others for milliseconds."""
 PROGRAMS = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 """Where programs are found: those of Python's environment, such as ninja, without which torch compiles no CUDA."""
-EVERYWHERE = {"PATH": PROGRAMS, "USER": "kb", **REUSED_MEMORY, **THREADING}
+EVERYWHERE = {"PATH": PROGRAMS, "USER": "kb", **REUSED_MEMORY, **LARGE_PAGES, **THREADING}
 """What the environment of each worker has."""
 TUNED_ONCE = {"TRITON_CACHE_AUTOTUNING": "1"}
 """Makes Triton's autotuner keep there what it has chosen, as it does with what it has compiled."""

@@ -1,6 +1,5 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -11,13 +10,14 @@ from pydantic import Field
 
 from eval.oracle.blocks import same_bits
 from eval.oracle.cases import Case
-from eval.oracle.reference import Reference
+from eval.oracle.reference import Reference, span_of
 from eval.supervisor.folder import Artifacts
 from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
 from eval.worker.fault import Fault
+from eval.worker.mapping import is_in_order
 from eval.worker.zygote import THREADS
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -154,9 +154,10 @@ class Trial(WorkerSettings):
             init=reference.numbers,
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
             outputs=[
-                {"shape": list(e.shape), "dtype": str(d).removeprefix("torch.")}
-                for e, d in (zip(case.expected, case.dtypes, strict=True) if case else ())
+                {"shape": list(x.shape), "dtype": str(d).removeprefix("torch.")}
+                for x, d in (zip(case.layouts, case.dtypes, strict=True) if case else ())
             ],
+            in_order=[is_in_order(x) for x in case.layouts] if case else [],
         )
         self.spent.compile_s += worker.reply_s
 
@@ -213,10 +214,8 @@ class Trial(WorkerSettings):
             raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
             return [
-                self._read_output(worker, output, dtype, tuple(expected.shape), span)
-                for output, dtype, expected, span in zip(
-                    report.outputs, case.dtypes, case.expected, case.spans, strict=True
-                )
+                self._read_output(worker, output, dtype, native)
+                for output, dtype, native in zip(report.outputs, case.dtypes, case.layouts, strict=True)
             ]
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
@@ -234,17 +233,23 @@ class Trial(WorkerSettings):
         worker.ask("forget")
 
     def _read_output(
-        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, shape: tuple[int, ...], span: int
+        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, native: torch.Tensor
     ) -> torch.Tensor:
-        expected = str(dtype).removeprefix("torch.")
+        expected, shape = str(dtype).removeprefix("torch."), tuple(native.shape)
         if (output.dtype, output.shape) != (expected, shape):
             found = f"{output.dtype[:80]}{list(output.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")
-        if Guard.ALIASING in self.guards and self.memory.lies_in_inputs(worker, output):
+        lies_in_inputs = self.memory.lies_in_inputs(worker, output)  # a baseline's calls are followed by as much
+        if lies_in_inputs and Guard.ALIASING in self.guards:
             raise Fault(Outcome.ALIASED_INPUT, "an output overlaps the memory of an input; return a new tensor")
-        if Guard.ALIASING in self.guards and output.span < min(span, math.prod(shape)):
+        if Guard.ALIASING in self.guards and output.span < min(span_of(native), native.numel()):
             raise Fault(Outcome.BAD_OUTPUT, f"elements of an output {list(shape)} share memory: write each of them")
-        return self.memory.read(worker, output)
+        value = self.memory.read(worker, output)
+        if Guard.ALIASING in self.guards and is_in_order(native) and not is_in_order(value):
+            raise Fault(
+                Outcome.BAD_OUTPUT, f"elements of an output {list(shape)} lie in another order than the reference's"
+            )
+        return value
 
     def _try(self, worker: WorkerProcess, case: Case, *, settles: bool) -> CaseResult:
         """The result of a case. Raises Fault if the candidate is refused.

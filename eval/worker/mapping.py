@@ -19,6 +19,15 @@ def spec_of(argument: Any, *, strided: bool = False) -> Message:
     return {"shape": list(argument.shape), "dtype": str(argument.dtype).removeprefix("torch."), **stride}
 
 
+def is_in_order(x: Any) -> bool:
+    """Whether the elements of a tensor lie side by side in their order; channels may come last."""
+    if x.is_contiguous():
+        return True
+    import torch
+
+    return any(x.is_contiguous(memory_format=last) for last in (torch.channels_last, torch.channels_last_3d))
+
+
 def size_bytes(spec: Message) -> int:
     """Bytes from the first to the last element of a tensor; without strides it is contiguous."""
     shape, item = spec["shape"], ITEM_BYTES[spec["dtype"]]

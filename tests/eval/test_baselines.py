@@ -1,8 +1,10 @@
 """Baselines: one that could not start beside a candidate is not left out, and no two sessions share processes."""
 
 import os
+import platform
 import signal
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import partial
 
 import pytest
@@ -11,13 +13,18 @@ import torch  # noqa: TID253 - what is tested computes with it
 from eval.clock.baseline_sources import EAGER, IN_TF32, SOURCES, TF32, worker_settings
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import TimedWorker
+from eval.devices.cpu import Cpu
+from eval.devices.device import Setup
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
-from eval.oracle.reference import Reference
+from eval.oracle.reference import Reference, interface_of
+from eval.supervisor.settings import WorkerSettings
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
+from kb.types.kernels import Candidate
+from kb.types.target import Isa
 from tests.eval.judging import PATIENCE_S, needs_linux, reference, task
 
 SLOW = """
@@ -262,3 +269,23 @@ def test_workers_with_one_memory_have_the_same_pages(kept: Baselines) -> None:
         own._shared.sets[0][0].fill_(3.0)
 
         assert bool((kept.workers[EAGER]._shared.sets[0][0] == 3.0).all())
+
+
+def test_the_eager_baseline_starts_as_a_candidate_in_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHDYNAMO_DISABLE", raising=False)
+    cpu = Isa("cpu", platform.machine())
+    setup = Setup(task("scale"), reference("scale"), interface_of(task("scale")), "this", cpu, (), sandbox_level(), 9.0)
+    device = Cpu(setup)
+    try:
+        own = device.trial(Candidate(language="torch", source=SOURCES[EAGER]), TORCH)
+        started = {name: settings_of(trial) for name, trial in device.baselines._trials.items()}
+    finally:
+        device.close()
+
+    assert started[EAGER] == settings_of(own)
+    assert started["torch.compile"] != settings_of(own)
+
+
+def settings_of(trial: Trial) -> dict[str, object]:
+    """What a worker is started with, but for the judge's guards."""
+    return {each.name: getattr(trial, each.name) for each in fields(WorkerSettings) if each.name != "guards"}

@@ -12,7 +12,7 @@ import pytest
 
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
-from eval.batch.pack import BATCH, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
+from eval.batch.pack import BATCH, MOST_BYTES, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
 from eval.machine import present_gpus
 from kb.errors import BatchError
 from tests.eval.batches import (
@@ -157,6 +157,10 @@ def test_a_task_whose_reference_fails_is_tried_once_for_all_its_candidates(
         lambda file: file.write_bytes(b"\xff\xfe"),
         lambda file: file.write_text(file.read_text().replace("1.5", "9.5")),
         lambda file: file.write_text("\u00e9" + file.read_text()),
+        lambda file: (file.unlink(), os.mkfifo(file)),
+        lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
+        lambda file: file.rename(file.with_name("moved")) and file.symlink_to("moved"),
+        lambda file: os.truncate(file, MOST_BYTES + 1),
     ],
 )
 def test_a_damaged_verdict_does_not_count_and_its_candidate_is_judged_again(
@@ -173,6 +177,14 @@ def test_a_damaged_verdict_does_not_count_and_its_candidate_is_judged_again(
     assert judge_batch(folder, told.append) == 0
     assert judged() == ["cpu row-sum", "cpu right"]
     assert DAMAGED in told[2]
+    assert not (folder / VERDICTS / "1").is_symlink()
+
+
+def test_a_pipe_in_the_place_of_a_batch_is_no_batch(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / BATCH)
+
+    with pytest.raises(BatchError, match="is not a batch"):
+        read_batch(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def cases_of(task: Task) -> list[Case]:
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 12])
 def test_sizes_shrink_to_the_limit_and_the_reference_still_runs(elements: int) -> None:
     for task in map(load_task, TASKS.glob("*.py")):
-        sizes = smaller_sizes(task, elements=elements, odd=False)
+        sizes = smaller_sizes(task, elements=elements, odd=None)
 
         assert sizes, task.name
         assert set(sizes) <= set(integer_constants(task))
@@ -82,10 +82,20 @@ def test_odd_sizes_are_odd_and_different() -> None:
     assert any(other != sizes for other in others), "the sizes are predictable"
 
 
+def test_even_sizes_are_no_multiples_of_four_and_different() -> None:
+    task = task_of(constants="A = 1024\nB = 1024\nC = 512", drawn="torch.randn(A, B, C)")
+
+    sizes = smaller_sizes(task, elements=1 << 16, odd=False)
+
+    assert sizes
+    assert all(size % 4 == 2 for size in sizes.values())
+    assert len(set(sizes.values())) == 3
+
+
 def test_a_task_that_accepts_no_odd_size_is_tried_at_even_sizes() -> None:
     task = task_of("x.view(-1, 2).sum(-1)", constants="N = 4096")
 
-    assert smaller_sizes(task, elements=1 << 10, odd=False) is not None
+    assert smaller_sizes(task, elements=1 << 10, odd=None) is not None
     assert (smaller_sizes(task, elements=1 << 10, odd=True) or {"N": 0})["N"] % 2 == 0
 
 
@@ -93,7 +103,7 @@ def test_a_task_that_accepts_no_odd_size_is_tried_at_even_sizes() -> None:
 def test_a_task_without_sizes_has_no_smaller_ones(constants: str) -> None:
     task = task_of(constants=constants, drawn="torch.randn(64)")
 
-    assert not smaller_sizes(task, elements=16, odd=False)
+    assert not smaller_sizes(task, elements=16, odd=None)
 
 
 def test_each_kind_of_values_is_tried_alone_and_all_together() -> None:

@@ -75,9 +75,52 @@ HONEST: dict[str, tuple[str, str, str, Kernel]] = {
         f"{UNIT}, {UNIT} + 0.5",
         lambda x, y: torch.exp(y * torch.log(x)),
     ),
+    "lengths that are read": (
+        "x, n",
+        "x.masked_fill(torch.arange(N) >= n[:, None], 0).sum(-1)",
+        f"{ANY}, torch.full((N,), N)",
+        lambda x, n: (x * (torch.arange(64) < n[:, None])).sum(-1),
+    ),
+    "a mask that is read": (
+        "x, mask",
+        "x.masked_fill(mask, -torch.inf).softmax(-1)",
+        f"{ANY}, torch.ones(N, N, dtype=torch.bool).triu(1)",
+        lambda x, mask: torch.where(mask, -torch.inf, x).softmax(-1),
+    ),
+    "sizes that are an input": (
+        "x, n",
+        "x.repeat_interleave(n, 0)",
+        f"{ANY}, torch.full((N,), 3)",
+        lambda x, n: x[:, None].expand(64, 3, 64).reshape(192, 64),
+    ),
     "a step in bfloat16": ("x", "x.softmax(-1)", f"{ANY}.bfloat16()", lambda x: x.float().softmax(-1).bfloat16()),
 }
 WRONG: dict[str, tuple[str, str, str, Kernel]] = {
+    "lengths that are always the same": (
+        "x, n",
+        "x.masked_fill(torch.arange(N) >= n[:, None], 0).sum(-1)",
+        f"{ANY}, torch.full((N,), N)",
+        lambda x, n: x.sum(-1),
+    ),
+    "a mask of ones": (
+        "x, mask",
+        "x.masked_fill(~mask, -torch.inf).softmax(-1)",
+        f"{ANY}, torch.ones(N, dtype=torch.bool)",
+        lambda x, mask: x.softmax(-1),
+    ),
+    "a causal mask": (
+        "x, mask",
+        "x.masked_fill(mask, -torch.inf).softmax(-1)",
+        f"{ANY}, torch.ones(N, N, dtype=torch.bool).triu(1)",
+        lambda x, mask: x.masked_fill(torch.ones_like(x, dtype=torch.bool).triu(1), -torch.inf).softmax(-1),
+    ),
+    "a causal mask that is added": (
+        "x, mask",
+        "(x + mask).softmax(-1)",
+        f"{ANY}, torch.full((N, N), -torch.inf).triu(1)",
+        lambda x, mask: (x + torch.full_like(x, -torch.inf).triu(1)).softmax(-1),
+    ),
+    "one index": ("x, i", "x.gather(1, i)", f"{ANY}, torch.full((N, 2), 5)", lambda x, i: x[:, [5, 5]]),
     "zero taken for positive": ("x, y", "y * (x > 0)", PAIR, lambda x, y: y * (x >= 0)),
     "a tie decided the other way": ("x, y", "(x >= y).float() * x", PAIR, lambda x, y: (x > y).float() * x),
     "a constant of the file on the wrong side": ("x", "x * (x > 0.5)", UNIT, lambda x: x * (x >= 0.5)),
@@ -124,6 +167,17 @@ def test_equal_infinities_of_a_timed_call_agree_and_a_large_number_is_none() -> 
 
     assert case.near([native.clone()], native)
     assert not case.near([finite], native)
+
+
+def test_a_timed_call_may_keep_a_small_number_that_the_reference_loses_in_its_own_precision() -> None:
+    wide = f"({ANY} * torch.exp2(torch.randint(-10, 11, (N, N)).float())).bfloat16()"
+    for seed in range(5):
+        case = given_case("given", Reference(task_of("x", "x.log_softmax(-1)", wide), seed=seed))
+        native = case.reference.native(case.inputs)[0]
+        lost = native == 0
+
+        assert case.near([torch.where(lost, case.expected[0].bfloat16(), native)], native)
+        assert not case.near([torch.where(lost, -9999.0, native)], native)
 
 
 @pytest.mark.parametrize("made", ["torch.arange(x.shape[1])", "torch.ones(x.shape[1])", "x.abs().max().item()"])

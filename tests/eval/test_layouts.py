@@ -11,6 +11,7 @@ from eval.oracle.cases import Case, draw_cases, given_case
 from eval.oracle.reference import Reference
 from eval.oracle.values import learn_structures
 from eval.supervisor.trial import Trial
+from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult
 from kb.types.kernels import Candidate, Task
 from tests.eval.judging import PATIENCE_S, needs_compiler, needs_linux
@@ -112,3 +113,41 @@ def test_a_reference_may_give_outputs_in_another_layout(result: str) -> None:
     case = case_of("torch.randn(ROWS, COLS)", result)
 
     assert case.compare(case.reference.native(case.inputs)).outcome == "passed"
+
+
+VIEW = "class ModelNew(Model):\n    def forward(self, x):\n        return {result}\n"
+
+
+def output_stride(case: Case, result: str, before: str = "") -> tuple[int, ...]:
+    """The strides with which a candidate's output comes from a call."""
+    source = f"{case.reference.task.source}\n{before}\n{VIEW.format(result=result)}"
+    trial = Trial(Candidate(language="torch", source=source), language=TORCH, level=sandbox_level(), call_s=PATIENCE_S)
+    with trial.worker() as worker:
+        trial.build(worker, case.reference, case)
+        trial.send_inputs(worker, trial.share(worker, [case.inputs]))
+        report = trial.call(worker, 0)
+        trial.read_outputs(worker, report, case)
+        return report.outputs[0].stride
+
+
+@pytest.mark.parametrize(
+    ("result", "drawn", "candidate", "stride"),
+    [
+        ("(x + 1).t().contiguous()", "torch.randn(ROWS, COLS)", "(x + 1).t()", (8, 1)),
+        ("x.t().contiguous()", "torch.randn(ROWS, COLS)", "x.t()", (8, 1)),
+        ("(x + 1)[:, :2].contiguous()", "torch.randn(ROWS, COLS)", "(x + 1)[:, :2]", (2, 1)),
+        ("(x + 1).t()", "torch.randn(ROWS, COLS)", "(x + 1).t()", (1, 6)),
+        ("x + 1", "torch.randn(2, 3, 4, 5)", "(x + 1).to(memory_format=torch.channels_last)", (60, 1, 15, 3)),
+    ],
+)
+def test_an_output_in_another_order_than_the_references_is_put_in_order_within_the_call(
+    result: str, drawn: str, candidate: str, stride: tuple[int, ...]
+) -> None:
+    assert output_stride(case_of(drawn, result), candidate) == stride
+
+
+def test_an_output_that_was_not_put_in_order_is_refused() -> None:
+    case = case_of("torch.randn(ROWS, COLS)", "(x + 1).t().contiguous()")
+
+    with pytest.raises(Fault, match="in another order"):
+        output_stride(case, "(x + 1).t()", before="torch.Tensor.contiguous = lambda x: x")

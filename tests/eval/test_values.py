@@ -36,10 +36,19 @@ DRAWN = {
     "one number": ("torch.full((N, N), 0.5)", Structure.CONSTANT),
     "ones, expanded": ("torch.ones(1).expand(N)", Structure.CONSTANT),
     "a number of no dimensions": ("torch.tensor(0.5)", Structure.DRAWN),
-    "a mask with infinities": ("torch.full((N, N), -torch.inf).triu(1)", Structure.DRAWN),
+    "a mask with infinities": ("torch.full((N, N), -torch.inf).triu(1)", Structure.MASK),
+    "a mask of truth values": ("torch.ones(N, N, dtype=torch.bool).tril()", Structure.MASK),
+    "a mask of integers": ("(torch.arange(N) < 9).int()", Structure.MASK),
+    "a matrix of signs": ("torch.ones(N, N).tril() * 2 - 1", Structure.DRAWN),
+    "one integer": ("torch.full((N,), 7)", Structure.SAME),
+    "one truth value": ("torch.zeros(N, dtype=torch.bool)", Structure.SAME),
+    "zeros": ("torch.zeros(N, dtype=torch.int64)", Structure.DRAWN),
+    "positions": ("torch.arange(N)", Structure.DRAWN),
+    "one column many times": ("torch.randn(N, 1).expand(N, N)", Structure.FREE),
     "always the same": ("torch.linspace(0.1, 0.9, N).flip(0).sin()", Structure.DRAWN),
     "integers": ("torch.randint(0, 9, (N,))", Structure.INTEGERS),
     "rows of integers": ("torch.randint(-9, 9, (N, N), dtype=torch.int8)", Structure.INTEGERS),
+    "bytes": ("torch.randint(0, 256, (N, N), dtype=torch.uint8)", Structure.INTEGERS),
     "truth values": ("torch.rand(N) < 0.5", Structure.DRAWN),
     "integers of two values": ("torch.randint(0, 2, (N, N))", Structure.DRAWN),
     "a permutation": ("torch.randperm(N)", Structure.DRAWN),
@@ -106,6 +115,53 @@ def test_a_number_that_is_always_the_same_becomes_others_of_its_sign() -> None:
 
     assert bool((changed >= 0).all())
     assert changed.unique().numel() > 9
+
+
+@pytest.mark.parametrize(
+    ("x", "range_"),
+    [
+        (torch.full((3, 99), 9), (1, 9)),
+        (torch.full((99,), -9, dtype=torch.int8), (-9, -1)),
+        (torch.ones(2, 99, dtype=torch.int32), (0, 1)),
+        (torch.zeros(99, dtype=torch.bool), (0, 1)),
+        (torch.ones(1, 99, dtype=torch.bool), (0, 1)),
+        (torch.full((9,), -(1 << 63)), (-(1 << 62), -1)),
+        (torch.full((99, 1), 9), (1, 9)),
+    ],
+)
+def test_integers_that_are_always_one_number_become_smaller_ones_but_the_first(
+    x: torch.Tensor, range_: tuple[int, int]
+) -> None:
+    [changed] = change_values([x], [Structure.SAME], ["others"], 7)
+
+    assert (changed.shape, changed.dtype) == (x.shape, x.dtype)
+    rows, others = changed.squeeze(), changed.squeeze()[..., 1:]
+    assert torch.equal(rows[..., 0], x.squeeze()[..., 0])
+    assert range_[0] <= int(others.min()) < int(others.max()) <= range_[1]
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (1, 1, 9, 9), (2, 9, 1, 9), (2, 9, 9)])
+@pytest.mark.parametrize("kinds", [["rows"], ["given", "rows"]])
+def test_a_mask_that_is_always_the_same_keeps_its_rows_in_another_order(
+    shape: tuple[int, ...], kinds: list[str]
+) -> None:
+    mask = torch.full((9, 9), -torch.inf).triu(1)
+    x = (mask if shape[-2] == 9 else mask[:, None]).expand(shape).clone()
+
+    [changed] = change_values([x], [Structure.MASK], kinds, 7)
+
+    assert not torch.equal(changed, x)
+    known = {tuple(row.tolist()) for row in x.reshape(-1, 9)}
+    assert {tuple(row.tolist()) for row in changed.reshape(-1, 9)} <= known
+
+
+def test_a_mask_whose_rows_are_the_same_gets_its_columns_in_another_order() -> None:
+    x = (torch.arange(99) < 50).expand(3, 99)
+
+    [changed] = change_values([x], [Structure.MASK], ["rows"], 7)
+
+    assert not torch.equal(changed, x)
+    assert bool((changed == changed[0]).all())
 
 
 def test_equal_integers_are_those_of_largest_magnitude() -> None:

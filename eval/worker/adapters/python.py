@@ -10,13 +10,15 @@ from typing import Any
 
 from eval.worker.channel import ALL, Message
 from eval.worker.fault import Fault
-from eval.worker.mapping import mapped
+from eval.worker.mapping import is_in_order, mapped
 
 
 class PythonCandidate:
     """A module, imported on construction, with the reference's parameters. See `eval.worker.worker.BuiltCandidate`."""
 
     _device = "cpu"
+    _in_order: Sequence[bool] = ()
+    """For each output, whether that of the reference lies in order; empty if nothing is known of them."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
@@ -26,6 +28,7 @@ class PythonCandidate:
         state = self._mapped(question["state"])
         named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
         self._model = self._built(folder, question, named)
+        self._in_order = question["in_order"]
         self._inputs: list[list[Any]] = []
         self._outputs: tuple[Any, ...] = ()
 
@@ -70,7 +73,10 @@ class PythonCandidate:
 
     def _called(self, number: int) -> tuple[Any, ...]:
         result = self._model(*self._inputs[number])
-        return tuple(result) if isinstance(result, tuple | list) else (result,)
+        outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+        if len(outputs) != len(self._in_order):
+            return outputs
+        return tuple(_ordered(x) if in_order else x for x, in_order in zip(outputs, self._in_order, strict=True))
 
     def _layout(self, output: Any) -> Message:
         """Layout of an output; only its type if it is not a plain tensor on the device of the inputs."""
@@ -87,6 +93,19 @@ class PythonCandidate:
 
 
 load = PythonCandidate
+
+
+def _ordered(output: Any) -> Any:
+    """An output whose elements lie in order, as those of the reference do: the next operation would have to do that.
+
+    Where elements share memory, they stay as they are, and the judge refuses them.
+    """
+    import torch
+
+    if type(output) is not torch.Tensor or output.layout is not torch.strided or is_in_order(output):
+        return output
+    shared = any(step == 0 and size > 1 for size, step in zip(output.shape, output.stride(), strict=True))
+    return output if shared else output.contiguous()
 
 
 def import_candidate(folder: Path) -> ModuleType:
