@@ -115,7 +115,7 @@ _DIGIT = re.compile(r"\d")
 def _shares(texts: Sequence[_Text], phrasing: str) -> list[tuple[float, float, float]]:
     """For each text `said`, `in_line` and `with_number`. A word weighs the more, the fewer of the texts have it."""
     stems = {word: word[: max(4, len(word) - 3)] for word in query_words(phrasing)}  # other endings do not matter
-    said = [{word for word, stem in stems.items() if text.says(word, stem)} for text in texts]
+    said = [[word for word, stem in stems.items() if text.says(word, stem)] for text in texts]
     among = Counter(word for own in said for word in own)
     raw = {word: log((2 + len(texts) + among[word]) / (1 + among[word])) for word in stems}
     total = sum(raw.values()) or 1.0
