@@ -1,4 +1,4 @@
-"""Rank passages for a question: fuse the lexical and dense candidates within the scope of a target."""
+"""Rank passages for a question: fuse the lexical and dense candidates within the scope of a target, and rerank them."""
 
 import re
 import sys
