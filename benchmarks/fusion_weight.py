@@ -21,6 +21,7 @@ from kb.bench.retrieval import asked_of, rank_of, scope_of
 from kb.bench.scores import bootstrap, reciprocal_rank
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import fuse
+from retrieval.rerank import BY_FUSION
 
 WEIGHTS = tuple(n / 20 for n in range(21))
 
@@ -70,7 +71,7 @@ def _row(kb: KnowledgeBase, question: Question, *, phrasings: bool) -> Row:
     retriever = kb.models.retriever()
     candidates = retriever.candidates(asked_of(question, phrasings=phrasings), targets=scope_of(kb, question))
     fusions = (partial(fuse, lexical_weight=weight) for weight in WEIGHTS)
-    ranked = (replace(retriever, fuse=fusion).rank(candidates, limit=HITS) for fusion in fusions)
+    ranked = (replace(retriever, fuse=fusion, weights=BY_FUSION).rank(candidates, limit=HITS) for fusion in fusions)
     return [reciprocal_rank(rank_of(question, [text_of(hit) for hit in found.hits])) for found in ranked]
 
 

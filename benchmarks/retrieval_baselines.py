@@ -25,6 +25,7 @@ from kb.catalog.words import match_expression, query_words
 from kb.types.base import tokens_of
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import Fused, Lists, fuse
+from retrieval.rerank import BY_FUSION
 from retrieval.retriever import Retriever
 
 RANK_OFFSET = 60
@@ -58,7 +59,7 @@ def measured(
 
 def alternatives(kb: KnowledgeBase) -> dict[str, Search]:
     """The alternatives, by name. Reads all documents."""
-    ranked = kb.models.retriever()
+    ranked = replace(kb.models.retriever(), weights=BY_FUSION)
     found: dict[str, Search] = {
         "BM25 only": partial(_ranked, kb, replace(ranked, embedder=None)),
         f"BM25, {WINDOW_CHARACTERS}/{WINDOW_OVERLAP} windows": FixedWindows(kb),

@@ -1,4 +1,4 @@
-"""Rank passages for a question: fuse the lexical and dense candidates within the scope of a target."""
+"""Rank passages for a question: fuse the lexical and dense candidates within the scope of a target, and rerank them."""
 
 import re
 import sys
@@ -13,6 +13,7 @@ from kb.types.passages import Hit, ScoreParts, SearchResult, Status
 from retrieval.fusion import CANDIDATES, Fused, Lists, Scores
 from retrieval.names import defining_chunks
 from retrieval.packing import merge_repetitions
+from retrieval.rerank import RERANKED, WEIGHTS, Features, Ranked, rerank
 from retrieval.vectors import VectorIndex
 
 ROW_SHARE = 0.2
@@ -31,6 +32,7 @@ Fuse = Callable[[Sequence[Lists], Collection[int]], list[Fused]]
 class Candidates:
     """Chunks that may answer a question, before ranking."""
 
+    phrasings: Sequence[str]
     lists: Sequence[Lists]
     """One (lexical, dense) pair for each phrasing."""
     rows: RowScores
@@ -50,6 +52,7 @@ class Retriever:
     fuse: Fuse
     chunks: Collection[int] | None = None
     """The chunks that may be found; None: all."""
+    weights: Features = WEIGHTS
 
     def search(self, phrasings: Sequence[str], *, targets: Collection[str] | None, limit: int) -> SearchResult:
         """The best `limit` hits for one question in one or several phrasings.
@@ -74,7 +77,7 @@ class Retriever:
             if words and not _LATIN.search(phrasing):  # a model of English places such words by chance
                 dense[at] = {chunk: score for chunk, score in dense[at].items() if chunk in words}
         unembedded = self._unembedded(targets, notes)
-        return Candidates(list(zip(lexical, dense, strict=True)), rows, unembedded, tuple(notes))
+        return Candidates(phrasings, list(zip(lexical, dense, strict=True)), rows, unembedded, tuple(notes))
 
     @property
     def _limit(self) -> int:
@@ -88,17 +91,20 @@ class Retriever:
         return {chunk: scores[chunk] for chunk in best[:CANDIDATES]}
 
     def rank(self, candidates: Candidates, *, limit: int) -> SearchResult:
-        fused = self.fuse(candidates.lists, candidates.unembedded)[: 2 * limit]
-        hits = merge_repetitions(self._hits(fused, candidates.rows))[:limit]
+        fused = self.fuse(candidates.lists, candidates.unembedded)[: max(2 * limit, RERANKED)]
+        found = list(zip(fused, self.catalog.passages([f.chunk for f in fused]), strict=True))
+        found = rerank(found, candidates.phrasings, weights=self.weights)[: 2 * limit]
+        hits = merge_repetitions(self._hits(found, candidates.rows))[:limit]
         if not hits:
             where = "document in scope" if self.chunks is None else "passage that the search is limited to"
             note = f"no {where} shares a word with the question"
             return SearchResult(status=Status.INSUFFICIENT, hits=(), notes=(note,))
         return SearchResult(status=Status.OK, hits=tuple(hits), notes=candidates.notes)
 
-    def _hits(self, fused: Sequence[Fused], rows: RowScores) -> list[Hit]:
-        passages = self.catalog.passages([f.chunk for f in fused])
-        best = {f.chunk: sorted(own, key=lambda i: -own[i])[:ROWS_SHOWN] for f in fused if (own := rows.get(f.chunk))}
+    def _hits(self, ranked: Sequence[Ranked], rows: RowScores) -> list[Hit]:
+        best = {
+            f.chunk: sorted(own, key=lambda i: -own[i])[:ROWS_SHOWN] for f, _ in ranked if (own := rows.get(f.chunk))
+        }
         found = dict(zip(ids := [i for own in best.values() for i in own], self.catalog.rows(ids), strict=True))
         return [
             Hit(
@@ -107,7 +113,7 @@ class Retriever:
                 why=ScoreParts(lexical=f.lexical, dense=f.dense, phrasings=f.phrasings),
                 rows=tuple(found[i] for i in best.get(f.chunk, ())),
             )
-            for p, f in zip(passages, fused, strict=True)
+            for f, p in ranked
         ]
 
     def _lexical(self, phrasing: str, targets: Collection[str] | None, rows: RowScores) -> Scores:

@@ -1,8 +1,8 @@
 """The whole way from a question to its hits and to a packed context, from top to bottom.
 
-Candidates by words and by vectors are fused, and put in order of precedence (`rank`). A doubtful question that no
-passage supports is refused, and facts that answer are pinned to the top (`find`). Hits get neighbours and excerpts
-(`search`), or are packed (`context`).
+Candidates by words and by vectors are fused, the first ones ranked again by what they say, and put in order of
+precedence (`rank`). A doubtful question that no passage supports is refused, and facts that answer are pinned to the
+top (`find`). Hits get neighbours and excerpts (`search`), or are packed (`context`).
 """
 
 from collections.abc import Sequence

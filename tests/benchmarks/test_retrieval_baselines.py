@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.exact_names import ask_for_names
 from benchmarks.fusion_weight import WEIGHTS, cross_validated, fit
+from benchmarks.ranking_weights import Example, examples
+from benchmarks.ranking_weights import fit as fit_ranking
 from benchmarks.retrieval_baselines import alternatives, measured, reciprocal_rank_fusion
 from kb.usecases.knowledge_base import KnowledgeBase
+from retrieval.rerank import Features
 from tests.bench.two_chips import ASKED, ingest_two_chips
 
 
@@ -70,3 +74,26 @@ def test_names_of_headings_and_names_that_one_passage_has_are_searched_for(kb: K
     assert (found["headings"], found["headings_first"]) == (12, 12)
     assert 0 < found["lone"] == found["lone_first"]
     assert ask_for_names(kb) == found
+
+
+def test_weights_are_fitted_so_that_the_passages_that_answer_come_first() -> None:
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(40):
+        features = random.normal(size=(5, len(Features._fields)))
+        answers = np.arange(5) == int(features[:, Features._fields.index("said")].argmax())
+        found.append(Example("a", 1.0, features, answers))
+
+    weights = fit_ranking(found)
+
+    assert max(weights._asdict(), key=lambda name: abs(weights._asdict()[name])) == "said"
+    assert weights.said > 0
+
+
+def test_an_example_has_the_candidates_of_one_phrasing_and_says_which_answer(two_chips: KnowledgeBase) -> None:
+    asked = next(question for question in ASKED if question.evidence)
+
+    found = examples(two_chips, asked)
+
+    assert len(found) == 1 + len(asked.phrasings)
+    assert all(one.answers.any() and one.features.shape == (len(one.answers), len(Features._fields)) for one in found)

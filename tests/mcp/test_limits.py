@@ -11,7 +11,7 @@ from kb.types.base import tokens_of
 from tests.mcp.conftest import ERAS, Ask, talk
 
 LARGE = [
-    ("kb_search", {"phrasings": ["quantity holds guide", "local data share"], "limit": 20, "target": "all"}),
+    ("kb_search", {"phrasings": ["quantity holds guide", "quantity guide of the chip"], "limit": 20, "target": "all"}),
     ("kb_search", {"phrasings": ["word7 quoted"], "target": "wormhole"}),
     ("kb_search", {"phrasings": ["cell long"], "target": "wormhole"}),
     ("kb_symbol", {"name": "KiB"}),
