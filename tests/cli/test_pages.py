@@ -1,7 +1,7 @@
 """Every command on a page is run, and prints what the page shows.
 
-A page is a Markdown file. Its `console` blocks are run in order, in a folder of their own that has the project's folders
-and what the page says the reader has. A comment above a block says what is special about it:
+A page is a Markdown file. Its `console` blocks are run in order, in a folder that has the project's folders, a
+manual in `manuals/mi300x`, and the files that the page shows. A comment above a block says what is special about it:
 
     <!-- file: PATH -->           the block is a file that the reader has
     <!-- not run: WHY -->         it is not run
@@ -26,6 +26,8 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*) -->\n)?^(?P<fence>`{3,})(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$", re.M | re.S
 )
+REFUSED = ("error: ", "insufficient: ", "refused: ")
+"""How a line begins that says why a command ended with status 1."""
 MARKS = ("file: ", "not run: ", "not compared: ", "numbers vary")
 
 
@@ -62,10 +64,8 @@ def arguments(command: str, home: Path) -> list[str]:
 
 def pattern(lines: list[str], *, numbers: bool) -> str:
     """A regular expression for an output that has these lines in this order."""
-    parts = [re.escape(line.strip()) for line in lines]
-    if not numbers:
-        parts = [re.sub(r"\d+([.,]\d+)*", r"[\\d.,]+", part.replace(r"\.", ".").replace(r"\,", ",")) for part in parts]
-    return r"\s*".join(parts).replace(re.escape("[...]"), ".*?")
+    literal = re.escape if numbers else lambda text: re.sub(r"\d[\d.,]*", r"\\d[\\d.,]*", re.escape(text))
+    return r"\s*".join(".*?".join(literal(text) for text in line.strip().split("[...]")) for line in lines)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -74,7 +74,11 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(
 ) -> None:
     for folder in ("examples", "kb", "eval", "benchmarks"):
         (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "manuals" / "mi300x").mkdir(parents=True)
+    (tmp_path / "manuals" / "mi300x" / "guide.md").write_text("# MI300X guide\n\nA wavefront has 64 lanes.\n")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
     for mark, kind, text in blocks(page):
         assert not mark or mark.startswith(MARKS), f"an unknown mark: {mark}"
         if mark.startswith("file: "):
@@ -86,9 +90,36 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(
         for shown in commands(text):
             done = run(*arguments(shown.command, home))
             output = done.err + done.out
-            assert done.status == int(any(line.startswith(("error: ", "insufficient: ")) for line in shown.output)), (
+            assert done.status == int(any(line.startswith(REFUSED) for line in shown.output)), (
                 f"{shown.command}\n{output}"
             )
             if shown.output and not mark.startswith("not compared: "):
                 wanted = pattern(shown.output, numbers=mark != "numbers vary")
                 assert re.search(wanted, output, re.S), f"{shown.command}\n{output}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "docs" / "cli.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem
+)
+def test_the_links_of_a_page_lead_to_a_file_and_a_heading(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), link
+        assert not anchor or anchor in anchors(linked), link
+
+
+def test_what_the_readme_shows_of_the_demo_is_what_the_demo_printed() -> None:
+    printed = (ROOT / "examples" / "demo.txt").read_text()
+    shown = [each for mark, _, text in blocks(ROOT / "README.md") if "`make demo`" in mark for each in commands(text)]
+
+    assert shown
+    for command in shown:
+        after = printed.partition(f"$ {command.command}\n")[2]
+        assert re.match(pattern(["[...]", *command.output], numbers=True), after, re.S), command.command
