@@ -38,8 +38,9 @@ fi
 say "A prompt for a kernel holds the task, the contract, and what the manual says to the kernel's questions:"
 run prompt examples/logsumexp.py --target "$cpu" --why
 say "A model answers. Here its answers are recorded (examples/recorded/). kb judges each kernel, tunes those that pass," \
-    "and times them against the faster of eager PyTorch and torch.compile. A win becomes a skill:"
+    "and times them against the faster of eager PyTorch and torch.compile. A win becomes a skill. The report is a page:"
 run optimize examples/logsumexp.py --target "$cpu" --author recorded:examples/recorded/logsumexp --evaluations 2 || true
+run report "$(ls -t "$KB_HOME/runs" | head -n 1)" --output "$KB_HOME/report.html"
 learnt=$(find "$KB_HOME/skills" -mindepth 1 -maxdepth 1 -name 'logsumexp-*' -printf '%f\n' 2>/dev/null | head -n 1) || true
 if [ -z "$learnt" ]; then
     say "No kernel won this time, so kb wrote no skill."
