@@ -5,7 +5,8 @@
 
 CASES is a folder of JSON files: `task`, `target`, `language`, `needed` (what, and the patterns of its words) and
 `useless` (patterns). An item is found if one of its patterns is in the prompt, and cited if the statement, the fact or
-the passage that has it names its place. The words of the task itself are neither. Tasks run at small sizes only.
+the passage that has it names its place. The words of the task itself are neither. Tasks run at small sizes only. Items
+about units of a processor that the judge's lacks are not needed.
 
 The result holds counts and a digest of each prompt, not its words, because the documents are other people's; `--texts`
 writes the prompts to a folder. `--before` names a folder with such texts of another version, which are counted beside.
@@ -22,10 +23,12 @@ from typing import Any
 
 import kb as knowledge
 from benchmarks.origin import write_result
+from eval.machine import processor_in_full
 from eval.oracle.allowed import described
 from kb.types.base import tokens_of
 from kb.types.kernels import Task
 from kb.usecases.knowledge_base import KnowledgeBase
+from synth.briefing.topics import topics
 from synth.prompts.prompt import Prompt
 
 BUDGET_TOKENS = 6000
@@ -79,7 +82,9 @@ def _score(case: dict[str, Any], prompt: str) -> dict[str, Any]:
     text = prompt.replace(case["task"].strip(), "")
     blocks = [(_flat(block), bool(CITED.search(block))) for block in BLOCK.split(text)]
     line = _flat(text)
-    found = {item["what"]: [p for p in item["patterns"] if re.search(p, line, re.I)] for item in case["needed"]}
+    lacks = topics().missing_in(processor_in_full()) if processor_in_full() in prompt else ()
+    needed = [item for item in case["needed"] if not topics().is_of_missing(item["what"], lacks)]
+    found = {item["what"]: [p for p in item["patterns"] if re.search(p, line, re.I)] for item in needed}
     cited = [
         what
         for what, patterns in found.items()

@@ -8,6 +8,7 @@ moved once. Operations are those of matrix products and convolutions, counted by
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal
 
 from eval.worker.dtypes import ITEM_BYTES
@@ -27,6 +28,9 @@ REUSED = 16
 SMALL_BYTES = 1 << 20
 """A task that moves less fits into the caches nearest to the cores; starting it, or waiting for one result after the
 other, takes longer than moving its data."""
+SPLIT, SPLIT_INTO = 3, ("tf32", "float16", "bfloat16")
+"""Products of parts in a narrower type that make up one in float32, and the types of parts (Ootomo and Yokota, 2022,
+doi:10.1177/10943420221090256)."""
 BOUND = 0.5
 """Share of a rate, or of the time, from which on it limits a candidate."""
 
@@ -40,6 +44,8 @@ class Ceiling(Frozen):
     """Bytes to move, or operations to do."""
     fact: Fact
     """The rate; its `amount` is per second."""
+    is_split: bool = False
+    """Whether SPLIT operations in a narrower type stand for each."""
 
     @property
     def seconds(self) -> float:
@@ -48,7 +54,8 @@ class Ceiling(Frozen):
     def __str__(self) -> str:
         unit = "B" if self.what == "memory" else "FLOP"
         rate = " ".join(filter(None, (self.fact.value, self.fact.unit, self.fact.condition)))
-        return f"{self.seconds * 1e6:,.1f} us: {self.amount:,.0f} {unit} at {rate}, {self.fact.trust}"
+        split = f", {SPLIT} products of parts for each in float32" if self.is_split else ""
+        return f"{self.seconds * 1e6:,.1f} us: {self.amount:,.0f} {unit} at {rate}, {self.fact.trust}{split}"
 
 
 class Roofline(Frozen):
@@ -75,14 +82,25 @@ def roofline(
         highest: Use the highest rate, stated or measured. Otherwise a measured rate takes precedence, then that of a
             fact table, then those that kb read from other text.
 
+    Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
+
     Raises:
         FactError: the memory rate is unknown, or there are operations and the dense rate for `dtype` is unknown.
     """
     ceilings = [Ceiling(what="memory", amount=size_bytes, fact=_rate(facts, "hbm_bandwidth", highest=highest))]
     if operations:
-        peak = _rate(facts, "peak_flops", dtype, "dense", highest=highest)
-        ceilings.append(Ceiling(what="arithmetic", amount=operations, fact=peak))
+        ceilings.append(_arithmetic(operations, dtype, facts, highest=highest))
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda ceiling: -ceiling.seconds)))
+
+
+def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, highest: bool) -> Ceiling:
+    peak = _rate(facts, "peak_flops", dtype, "dense", highest=highest)
+    ways = [Ceiling(what="arithmetic", amount=operations, fact=peak)]
+    for narrow in SPLIT_INTO if dtype == "float32" else ():
+        with suppress(FactError):
+            peak = _rate(facts, "peak_flops", narrow, "dense", highest=highest)
+            ways.append(Ceiling(what="arithmetic", amount=SPLIT * operations, fact=peak, is_split=True))
+    return min(ways, key=lambda way: way.seconds)
 
 
 def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:

@@ -15,6 +15,7 @@ from kb.cli import (
     kernels,
     mcp,
     probe,
+    report,
     runs,
     search,
     skills,
@@ -37,6 +38,7 @@ kernels.add_to(app)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
+report.add_to(app)
 app.add_typer(batch.app, name="batch")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")

@@ -1,7 +1,6 @@
 """Shared by all commands: options, opening the knowledge base, printing."""
 
 import json
-import re
 import shutil
 import sys
 import textwrap
@@ -12,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from kb.errors import KbError
+from kb.printable import printable
 
 if TYPE_CHECKING:
     from kb.settings import Settings
     from kb.usecases.knowledge_base import KnowledgeBase
     from kb.views.response import Response
-
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that control a terminal, turn the order of a line or cannot be printed; what kb shows may contain them."""
 
 LEAST_WIDTH = 20
 """Fewest columns for wrapped text, however narrow the terminal is."""
@@ -70,10 +67,6 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[..., None]]:
 
 def show(text: str = "") -> None:
     print(printable(text.rstrip()), flush=True)
-
-
-def printable(text: str) -> str:
-    return _CONTROLS.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 def screen_width() -> int | None:

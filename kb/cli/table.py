@@ -8,7 +8,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from kb.cli.output import printable, screen_width, show, show_wrapped
+from kb.cli.output import screen_width, show, show_wrapped
+from kb.printable import printable
 
 Rows = Sequence[Sequence[str]]
 Places = Collection[int]

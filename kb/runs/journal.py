@@ -29,6 +29,7 @@ from kb.types.kernels import Candidate, LanguageName, Task
 from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
+from synth.prompts.prompt import Prompt
 from synth.search.moves import Ask
 
 JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
@@ -274,8 +275,25 @@ class Run:
             os.fsync(file.fileno())
             self.entries = [*self.entries, entry]
 
+    @property
+    def question(self) -> int:
+        """Number of the present or next prompt: one more than the candidates that are written, not tuned."""
+        return 1 + sum(not attempt.is_tuned for attempt in self.attempts)
+
+    def keep_prompt(self, prompt: Prompt) -> None:
+        """Keep the present prompt beside the journal: as a text for people, and whole for reports."""
+        self.write(f"prompts/{self.question:03d}.md", prompt.text)
+        self.write(f"prompts/{self.question:03d}.json", prompt.model_dump_json())
+
+    def prompt(self, question: int) -> Prompt | None:
+        """The prompt with this number; None if the run did not keep it, as those of earlier versions."""
+        try:
+            return Prompt.model_validate_json((self.folder / f"prompts/{question:03d}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
     def write(self, name: str, text: str) -> Path:
-        """Write a prompt or a candidate beside the journal for people to read; kb never reads it."""
+        """Write a file beside the journal for people to read."""
         path = self.folder / name
         with storage_errors(self.folder):
             write_whole(path, text)

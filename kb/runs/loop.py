@@ -102,7 +102,10 @@ class Loop:
                 return move.reason
             if synthesizer and not question and (ask := self._next_ask(move, state)):
                 self.run.asking = ask
-                question = Question(synthesizer, self.request(judge.interface, ask.stage, base=ask.base))
+                request = self.request(judge.interface, ask.stage, base=ask.base)
+                if not self.run.unused:  # else the answer to the prompt that is kept is there
+                    self.run.keep_prompt(build_prompt(request))
+                question = Question(synthesizer, request)
             if isinstance(move, Measure):
                 self._measure(move.candidate, judge)
             elif isinstance(move, Submit):
@@ -155,7 +158,7 @@ class Loop:
         with self.run.held():
             self._must_want_an_answer()
             prompt = build_prompt(self.request(interface))
-            self.run.write(f"prompts/{self.run.step:03d}.md", prompt.text)
+            self.run.keep_prompt(prompt)
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "") -> Evidence:

@@ -30,7 +30,7 @@ class Terms(Frozen):
     known: tuple[Best, ...] = ()
     """Times of earlier verdicts, the fastest baseline first."""
     roof: tuple[str, ...] = ()
-    """The bounds on the time, longest first."""
+    """The bounds on the time, longest first, with citations."""
 
     @property
     def is_timed(self) -> bool:

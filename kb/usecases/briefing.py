@@ -8,7 +8,6 @@ from functools import cached_property
 from eval.roofline import limit_of
 from ingest.scan import SHEETS
 from kb.facts.quantities import quantities
-from kb.facts.select import conditions
 from kb.facts.worksheet import line_of
 from kb.siblings import siblings_of
 from kb.types.base import tokens_of
@@ -20,17 +19,20 @@ from kb.types.kernels import Interface, Language, Task
 from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
+from kb.types.terms import Terms
 from kb.usecases.home import Home
 from retrieval.answering import REFERS, answering, shortest, still_answers
 from retrieval.examples import Phrasings, choose_example
 from retrieval.precedence import is_set_aside
 from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
+from synth.briefing.fact_choice import matters, says_more, without_repeats
 from synth.briefing.follow_up import refused_names
 from synth.briefing.questions import Question, questions_for
-from synth.briefing.topics import Subject, dtypes_of, family_of, kept_sentences, operations_in, topics
+from synth.briefing.topics import Subject, dtypes_of, family_of, has_products, kept_sentences, operations_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
+NOWHERE = Terms()
 FOUND = 8
 """Passages of documents in which the answer to a phrasing is sought."""
 IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
@@ -53,10 +55,6 @@ MANUAL_TOKENS, MANUAL_DEPTH, TAUGHT = 3500, 3, 0.2
 statements must have."""
 SHORT = 100
 """Statements of sheets up to this length are quoted whole, in tokens."""
-NEARLY_SAME = 1.01
-"""Ratio of two values up to which the lower one says enough."""
-_SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
-"""What a value is of that one kernel has only a part of."""
 LONGEST, LONGEST_EXAMPLE = 200, 900
 """Longest statement of a search, and longest example, in tokens."""
 
@@ -70,21 +68,24 @@ def brief(
     facts: Sequence[Fact],
     attempts: Sequence[Attempt],
     stage: Stage,
+    terms: Terms = NOWHERE,
 ) -> Briefing:
     """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
 
     Args:
         facts: Those that hold for the target.
+        terms: What the prompt says of the judge; its numbers are not said again.
 
     Raises:
         SettingsError: the user's file of questions is not right.
     """
-    subject = subject_of(home, task, interface, target, language.name, facts)
+    subject = subject_of(home, task, interface, target, language.name, facts, terms)
     reader = _Reader(home, subject, facts)
     taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
     if stage is Stage.DRAFT or not attempts:
         written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
-        first = [written] if language.searched and not reader.sheets else []
+        is_told = language.searched and (language.judged or language.name not in topics().known)
+        first = [written] if is_told and not reader.sheets else []
         questions = questions_for(subject, home.settings.home, first=first, taught=taught)
         questions = [question for question in questions if not (question.code and "```" in language.rules)]
     else:
@@ -92,10 +93,11 @@ def brief(
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
     if stage is Stage.IMPROVE:
         answers = [answer for answer in answers if answer.said][:TECHNIQUES]
-    answered = {answer.asks for answer in answers if answer.facts or answer.said}
+    answers = [answer for answer in answers if answer.facts or answer.said]
+    answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
     return Briefing(
-        answers=tuple(answer for answer in answers if answer.asks in answered),
+        answers=tuple(without_repeats(answers, "\n".join((language.rules, *terms.roof)))),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
         structures=tuple(_structures(home, target, subject)),
     )
@@ -133,34 +135,31 @@ def defined(home: Home, evidence: Evidence, source: str) -> list[Said]:
 
 
 def subject_of(
-    home: Home, task: Task, interface: Interface, target: str, language: str, facts: Sequence[Fact]
+    home: Home,
+    task: Task,
+    interface: Interface,
+    target: str,
+    language: str,
+    facts: Sequence[Fact],
+    terms: Terms = NOWHERE,
 ) -> Subject:
     """What a prompt is about."""
     isa = home.targets.isa(target)
     titles = " ".join(found.title for name in home.targets.lineage(target) if (found := home.targets.find(name)))
     family = family_of(titles, isa.backend if isa else "", language)
+    operations, limit = operations_in(task), limit_of(interface, facts, launched=family == "gpu")
+    if has_products(operations) and limit != "compute":
+        operations = tuple(dict.fromkeys((*operations, "reduction")))  # of rows that are read once
     return Subject(
         targets=tuple(home.targets.lineage(target)),
         family=family,
         language=language,
-        operations=operations_in(task),
+        operations=operations,
+        multiplies=interface.matrix_operations > 0,
         dtypes=dtypes_of(interface),
-        limit=limit_of(interface, facts, launched=family == "gpu"),
-    )
-
-
-def matters(fact: Fact, subject: Subject) -> bool:
-    """Whether a fact is of the task's data types, not sparse, and of matrix units only if it has matrix products."""
-    said, known = conditions(fact), quantities().by_name.get(fact.quantity)
-    stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
-    is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
-    of_matrices = is_of_unit or "matrix" in said
-    return (
-        not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
-        and (subject.has_products or not of_matrices)
-        and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
-        and "sparse" not in said
-        and not _SEVERAL.search(fact.condition)
+        limit=limit,
+        judged=terms.judged,
+        lacks=topics().missing_in(terms.device) if terms.judged == "cpu" and terms.device else (),
     )
 
 
@@ -235,21 +234,24 @@ class _Reader:
         asked += [f.quantity for f in fitting if _is_own_name(f) and line_of(f.quantity) in lines]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
         own = [f for f in fitting if f.quantity in asked and (_is_of_a_sheet(f) or f.quantity not in of_sheets)]
-        fresh = [f for f in own if f.citation.id not in self._told and not any(_says_more(o, f) for o in own)]
+        fresh = [f for f in own if f.citation.id not in self._told and not any(says_more(o, f) for o in own)]
         self._told.update(fact.citation.id for fact in fresh)
         return sorted(fresh, key=lambda fact: asked.index(fact.quantity))
 
     def _of_sections(self, question: Question) -> list[Said]:
         """What the sheets say about the subject below these headings."""
         own = [s for s in self.sheets if not set(s.passage.citation.section[-1:]).isdisjoint(question.sections)]
+        shows = [s for s in own if s.code and topics().names(s.code, self._subject) & {"operation"}]
+        own = [s for s in own if not s.code or s in shows or not shows]
         return [self._say(s) for s in self._fresh(own)]
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
+        pool = self.sheets if question.sheets else [s for s in self.sheets if not _is_introduction(s)]
         for phrasing in question.search:
             if len(said) == question.most:
                 break
-            found = answering(self._fresh(self.sheets), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
+            found = answering(self._fresh(pool), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
             found = [s if tokens_of(s.text) <= SHORT else shortest(s, phrasing) for s in found]
             found = found or ([] if question.sheets else self._in_documents(phrasing))
             said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
@@ -338,13 +340,9 @@ class _Reader:
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
 
 
-def _says_more(fact: Fact, other: Fact) -> bool:
-    """Whether the other one adds nothing for one kernel: a total of the device, or nearly the same in another scope."""
-    known = quantities().by_name.get(fact.quantity)
-    if fact.quantity != other.quantity or known is None or known.many or not (fact.amount and other.amount):
-        return False
-    is_total = "per device" in conditions(other) and "per device" not in conditions(fact)
-    return (is_total and known.per == "compute unit") or fact.amount < other.amount <= NEARLY_SAME * fact.amount
+def _is_introduction(statement: Statement) -> bool:
+    """Whether it stands above the first section of a sheet, where it sums up what the sections say."""
+    return len(statement.passage.citation.section) < 2
 
 
 def _is_own_name(fact: Fact) -> bool:

@@ -224,7 +224,7 @@ def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Br
             return Briefing(), Terms()
         facts = known_facts(home, plan.target)
         terms = terms_of(home, plan.task, interface, plan.target, language, facts, skills, device=device)
-        return brief(home, plan.task, interface, language, plan.target, facts, attempts, stage), terms
+        return brief(home, plan.task, interface, language, plan.target, facts, attempts, stage, terms), terms
 
     return tell
 

@@ -6,7 +6,7 @@ from eval.clock.baseline_sources import SOURCES, compiles, gpu_sources
 from eval.devices.registry import device_of
 from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import accelerators, processor_in_full, versions
-from eval.roofline import task_roofline
+from eval.roofline import Ceiling, task_roofline
 from kb.errors import FactError, JudgeError, TargetError
 from kb.types.evidence import Evidence, Grade
 from kb.types.fact import Fact
@@ -47,7 +47,7 @@ def terms_of(
         versions=_versions(home, target, language) if device is None else {},
         baselines=tuple(_baselines(task, interface, judged)),
         known=tuple(_known(task, target, skills)),
-        roof=tuple(_roof(interface, facts)),
+        roof=tuple(map(_bound, _roof(interface, facts))),
     )
 
 
@@ -106,8 +106,15 @@ def _known(task: Task, target: str, skills: Sequence[RecalledSkill]) -> list[Bes
     return [Best(what=baseline, time_us=best.timing.baseline_us), Best(what="the best kernel", time_us=best.time_us)]
 
 
-def _roof(interface: Interface, facts: Sequence[Fact]) -> list[str]:
+def _roof(interface: Interface, facts: Sequence[Fact]) -> Sequence[Ceiling]:
     try:
-        return [str(ceiling) for ceiling in task_roofline(interface, facts).ceilings]
+        return task_roofline(interface, facts).ceilings
     except FactError:
-        return []
+        return ()
+
+
+def _bound(ceiling: Ceiling) -> str:
+    """The bound with the name of its rate, the citation and the exception."""
+    named = str(ceiling).replace(" at ", f" at {ceiling.fact.quantity.replace('_', ' ')} ", 1)
+    cached = ", unless its data stays in a cache" if ceiling.what == "memory" else ""
+    return f"{named} [{ceiling.fact.citation.id}]{cached}"

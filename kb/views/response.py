@@ -92,7 +92,7 @@ class LongText(Response):
         return self.with_(text=self.text[:n], next_offset=self.offset + n, truncated=True)
 
 
-def view_of(view: type[V], source: object, **own: Any) -> V:  # noqa: ANN401 - the fields of the view
+def view_of(view: type[V], source: object, /, **own: Any) -> V:  # noqa: ANN401 - the fields of the view
     """A view with its `own` fields, and those that `source` or its citation has under the same names."""
     for name in view.model_fields.keys() - own.keys():
         for holder in (source, getattr(source, "citation", None)):

@@ -124,7 +124,7 @@ def _reply(stream: "MessageStream[None]", url: str) -> Reply:
         raise AuthorError("the connection was cut during the answer", Outcome.CUT, usage=_paid(stream))
     if failure := _failure(message):
         raise AuthorError(failure[1], failure[0], usage=_paid(stream))
-    return Reply(text=_text(message), usage=_paid(stream))
+    return Reply(text=_text(message), usage=_paid(stream), model=message.model)
 
 
 def _messages(ask: Ask) -> "list[MessageParam]":

@@ -6,6 +6,7 @@ Which author is next, what is spent and how a request is made follow from the re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from kb.types.base import Frozen, tokens_of
@@ -26,6 +27,12 @@ class Exchange(Frozen):
     number: int
     """Of the request in the run, from 1."""
     author: str
+    model: str = ""
+    """The model with its version, as the service names it; empty if it does not."""
+    output_tokens: int = 0
+    """Most tokens of the reply that were asked for; all else of the sampling is the service's default. 0 is unknown."""
+    at: str = ""
+    """When the reply or the failure came, in UTC, ISO 8601."""
     answered: bool = False
     """False: the request is under way, or kb was killed meanwhile; then `usage` is the most that it may have cost."""
     outcome: Outcome | None = None
@@ -93,7 +100,8 @@ class Seat:
         reads = (Usage(input_tokens=sent_bytes), Usage(cache_write_tokens=sent_bytes))
         uses = [read + Usage(output_tokens=output_tokens) for read in reads]
         usage = max(uses, key=lambda usage: self.dollars(usage) or 0.0)
-        return Exchange(number=0, author=self.author.name, usage=usage, dollars=self.dollars(usage))
+        most = {"usage": usage, "dollars": self.dollars(usage), "output_tokens": output_tokens}
+        return Exchange(number=0, author=self.author.name, **most)
 
     @property
     def output_tokens(self) -> int:
@@ -190,10 +198,12 @@ class Desk:
             told = {"outcome": error.outcome, "detail": error.message}
             self._answered(asked, seat, error.usage, **told)
             raise
-        return self._answered(asked, seat, reply.usage, text=_without(reply.text, seat.author.secrets))
+        text = _without(reply.text, seat.author.secrets)
+        return self._answered(asked, seat, reply.usage, text=text, model=reply.model)
 
     def _answered(self, asked: Exchange, seat: Seat, usage: Usage, **came: object) -> Exchange:
-        paid = {"answered": True, "usage": usage, "dollars": seat.dollars(usage)}
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        paid = {"answered": True, "at": now, "usage": usage, "dollars": seat.dollars(usage)}
         answered = asked.model_copy(update={**paid, **came})
         self.ledger.record(answered)
         return answered

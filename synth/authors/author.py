@@ -105,6 +105,8 @@ class Ask(Frozen):
 class Reply(Frozen):
     text: str
     usage: Usage
+    model: str = ""
+    """The model with its version, as the service names it; empty if it does not."""
 
 
 class AuthorError(SynthesisError):

@@ -107,6 +107,7 @@ class _Received:
     refusal: str = ""
     reasoning: str = ""
     finished: str = ""
+    model: str = ""
     stated: dict[str, Any] = field(default_factory=dict)
     begun: bool = False
 
@@ -128,6 +129,7 @@ class _Received:
     def _take(self, event: dict[str, Any]) -> None:
         self.begun = True
         self.stated = event.get("usage") or self.stated
+        self.model = event.get("model") or self.model
         for choice in event.get("choices") or ():
             delta = choice.get("delta") or {}
             self.text += delta.get("content") or ""
@@ -165,7 +167,7 @@ class _Received:
         if self.refusal or self.finished == "content_filter":
             refused = f"the model refused: {self.refusal or 'no reason given'}"
             raise AuthorError(refused, Outcome.REFUSED, usage=self.usage)
-        return Reply(text=_THOUGHTS.sub("", self.text), usage=self.usage)
+        return Reply(text=_THOUGHTS.sub("", self.text), usage=self.usage, model=self.model)
 
 
 def _messages(ask: Ask) -> list[dict[str, str]]:

@@ -35,7 +35,7 @@ class Question(Frozen):
     unless: tuple[str, ...] = ()
 
     def fits(self, subject: Subject) -> bool:
-        own = {*subject.targets, *subject.operations}
+        own = {*subject.targets, *subject.operations, subject.judged}
         return (
             _allows(self.limits, {str(subject.limit)})
             and _allows(self.families, {subject.family})

@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,13 @@ PRINTED = ("bash", "sh", "shell", "console", "text", "yaml", "json", "toml", "in
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 _GOES_ON = re.compile(r"(?:It|Its|This|These|They|Those)\b")
 """How a sentence begins that says more of what the one before it names."""
+PRODUCTS = {"matrix multiplication", "attention", "convolution"}
+_MARKS = "`*_ "
+_WITHOUT = re.compile(r"\bwithout (?:the )?\S+", re.IGNORECASE)
+_COMMENT = re.compile(r"(?://|#(?!include)).*")
 _COMPUTES_FLOATS = re.compile(r"\bfloat\b|\bfloat32\b|_p[sd]\(|f32")
+OPENING = 30
+"""Characters in which a sentence about a part of an operation names it."""
 LONGEST_HEAD = 60
 """Characters in which a colon ends what says what a sentence is about."""
 Limit = Literal["memory", "compute", "latency", "launch"]
@@ -33,10 +39,15 @@ class Subject(Frozen):
     family: str = ""
     """`gpu`, `cpu` or `npu`."""
     operations: tuple[str, ...] = ()
-    """The classes of topics.toml that the task's source names; none: nothing is about another operation."""
+    """The classes of topics.toml that the task's source names; none: only products are another operation, if any is."""
+    multiplies: bool = True
+    """Whether matrix products may be in it, although its source names none."""
     dtypes: tuple[str, ...] = ()
     """Of all tensors, as in torch; none: likewise."""
     limit: Limit | None = None
+    judged: str = ""
+    lacks: tuple[str, ...] = ()
+    """The units of topics.toml that the judge's processor lacks, as far as it is known."""
 
     @property
     def has_products(self) -> bool:
@@ -48,8 +59,9 @@ class Subject(Frozen):
 
     @property
     def products_in(self) -> tuple[str, ...]:
-        """The types beside its own in which matrix units may take its operands."""
-        return ("tf32",) if "float32" in self.dtypes else ()
+        """The types beside its own in which units may take its operands."""
+        wider = {"float32": "tf32", "int8": "int16", "uint8": "int16"}
+        return tuple(dict.fromkeys(wider[dtype] for dtype in self.dtypes if dtype in wider))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +80,16 @@ class Topics:
     known: frozenset[str]
     """Languages that models know."""
     aliases: Mapping[str, str]
+    apart: frozenset[str]
+    """Operations that make a statement foreign to every task without them."""
+    only: frozenset[str]
+    """Classes of tasks that have no other class than these and exponential functions."""
     structures: Mapping[str, tuple[str, ...]]
     """Forms that kernels for an operation have."""
+    parts: Mapping[str, re.Pattern[str]]
+    """How documents name kernels for a part of an operation, by operation."""
+    units: Mapping[str, re.Pattern[str]]
+    judged: Mapping[str, re.Pattern[str]]
     hidden: Mapping[str, re.Pattern[str]]
     """What a language does by itself, by language."""
     never: re.Pattern[str]
@@ -79,20 +99,50 @@ class Topics:
         """Whether a sentence is about something else than the subject, or about nothing that a kernel's author needs.
 
         A sentence that names several operations or languages is foreign only if the subject's are not among them. What
-        stands before a colon near its beginning says what it is about, and what stands in parentheses does not.
+        stands before a colon near its beginning says what it is about, so does a data type with which it begins; what
+        stands in parentheses does not.
         """
         plain = _IN_PARENTHESES.sub("", text)
-        if self.never.search(text) or self.hides(plain, subject):
+        absent = self.judged.get(subject.judged)
+        if self.never.search(text) or self.hides(plain, subject) or (absent and absent.search(text)):
             return True
+        if any(self.words["operation"][name].search(plain) for name in self.apart - {*subject.operations}):
+            return True
+        is_of_part = self.is_of_part(plain[:OPENING], subject) and not self.names_whole(plain, subject)
+        if is_of_part or self.is_of_missing(text, subject.lacks):
+            return True
+        first = {name for name, words in self.words["dtype"].items() if words.match(plain.lstrip(_MARKS))}
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
+                if kind == "dtype" and own and own.isdisjoint(first) and first - self.common:
+                    return True
                 if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
         return False
+
+    def is_of_part(self, text: str, subject: Subject) -> bool:
+        """Whether a text is about kernels for a part of the task's operation, and does not name the operation."""
+        return not self.names_whole(text, subject) and any(
+            part.search(text) for name, part in self.parts.items() if name in subject.operations
+        )
+
+    def names_whole(self, text: str, subject: Subject) -> bool:
+        """Whether a text names an operation of the task that has parts which documents speak of alone."""
+        whole = [name for name in self.parts if name in subject.operations]
+        return any(self.words["operation"][name].search(text) for name in whole)
+
+    def is_of_missing(self, text: str, lacks: Collection[str]) -> bool:
+        """Whether a text names units of a processor, all of which are lacking, and does not say what holds without."""
+        named = {name for name, words in self.units.items() if words.search(_WITHOUT.sub("", text))}
+        return bool(named) and named <= {*lacks}
+
+    def missing_in(self, processor: str) -> tuple[str, ...]:
+        """The units that a processor lacks whose name has its vector extensions behind it."""
+        return tuple(name for name in self.units if name not in processor)
 
     def hides(self, text: str, subject: Subject) -> bool:
         """Whether a text is about what the subject's language does by itself, and does not name the language."""
@@ -109,7 +159,14 @@ class Topics:
         if it computes integers alone."""
         if tag.lower() in PRINTED or (_COMPUTES_FLOATS.search(code) and not subject.has_floats):
             return False
-        named = self._named(code)
+        plain = _COMMENT.sub("", code)
+        plain += plain.replace("_", " ")  # the words in names
+        if self.is_of_part(plain, subject):
+            return False
+        named = self._named(plain)
+        dtypes = named.get("dtype", set()) - self.common
+        if dtypes and dtypes.isdisjoint(_own("dtype", subject)) and subject.dtypes:
+            return False
         tells = subject.language in self.words["language"]
         own = tag.lower() in self.tags.get(subject.language, ()) or (
             subject.language in named.get("language", ()) if tells else "language" not in named
@@ -126,10 +183,10 @@ class Topics:
         return {kind: named for kind, named in found.items() if named}
 
 
-def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
+def kept_sentences(sentences: Sequence[str], subject: Subject) -> list[str]:
     """The sentences that are not foreign, without those that go on from one that is.
 
-    None if the first, which says what the others are about, is foreign.
+    If the first, which says what the others are about, is foreign, only those that name the task's operation.
     """
     kept: list[str] = []
     drops = False
@@ -138,19 +195,22 @@ def kept_sentences(sentences: Iterable[str], subject: Subject) -> list[str]:
         if not drops:
             kept.append(sentence)
         elif not kept:
-            return []
+            named = [one for one in sentences if topics().names_whole(one, subject)]
+            return [one for one in named if not topics().foreign(one, subject)]
     return kept
 
 
 def operations_in(task: Task) -> tuple[str, ...]:
     """The classes of the operations in a task's source, without its comments."""
     source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
-    return tuple(name for name, code in topics().code.items() if code.search(source))
+    found = [name for name, code in topics().code.items() if code.search(source)]
+    is_more = {*found} - topics().only - {"exponential functions"}
+    return tuple(name for name in found if not (is_more and name in topics().only))
 
 
 def has_products(operations: Iterable[str]) -> bool:
     """Whether matrix products are among these classes; then they take most of a task's time."""
-    return not {"matrix multiplication", "attention", "convolution"}.isdisjoint(operations)
+    return not PRODUCTS.isdisjoint(operations)
 
 
 def helps(operations: Sequence[str], task: Task) -> bool:
@@ -188,9 +248,11 @@ def _own(kind: str, subject: Subject) -> set[str]:
     """The subject's own topics of a kind."""
     match kind:
         case "operation":
-            return set(subject.operations)
+            known = set(subject.operations)
+            return known if known or subject.multiplies else {*topics().words["operation"]} - PRODUCTS
         case "dtype":
-            return {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
+            own = {_narrow(dtype) for dtype in (*subject.dtypes, *subject.products_in)}
+            return own | ({"mixed"} if own and {*subject.dtypes} != {"float32"} else set())
         case "language":
             return {subject.language}
         case "isa":
@@ -221,6 +283,11 @@ def topics() -> Topics:
         families=tuple(table["family"]),
         known=frozenset(table["known"]["languages"]),
         aliases=table["aliases"],
+        parts={name: _pattern(entry["part"]) for name, entry in table["operation"].items() if "part" in entry},
+        units={name: _pattern(text) for name, text in table["unit"].items()},
+        judged={name: _pattern(text) for name, text in table["judged"].items()},
+        apart=frozenset(name for name, entry in table["operation"].items() if entry.get("apart")),
+        only=frozenset(name for name, entry in table["operation"].items() if entry.get("only")),
         hidden={name: _pattern(text) for name, text in table["hidden"].items()},
         structures={name: tuple(entry.get("structures", ())) for name, entry in table["operation"].items()},
         never=_pattern(table["never"]["words"]),

@@ -39,12 +39,13 @@ def account(attempt: Attempt, number: int, tag: str) -> str:
     """What the judge found, and the kernel."""
     evidence = attempt.evidence
     refused = "" if evidence.passed else evidence.detail  # of one that passed, `diagnose` tells it
+    found = diagnose(evidence)[1:] if evidence.passed else diagnose(evidence)  # the heading says that it passed
     said = dict.fromkeys((refused, *(case.detail for case in evidence.cases if case.error_ratio is None)))
     return render(
         "attempt",
         number=number,
         outcome=evidence.outcome.replace("_", " "),
-        diagnosis=diagnose(evidence),
+        diagnosis=found,
         quote="\n\n".join(text for text in (*(text.strip() for text in said), evidence.log) if text),
         code=attempt.candidate.source,
         tag=tag,

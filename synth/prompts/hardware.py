@@ -13,13 +13,13 @@ class Documents:
     """The documents that answers cite, numbered in the order of the answers."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
-        cited = [c for answer in answers for c in _citations(answer)]
+        cited = [c for answer in answers for c in citations(answer)]
         self._numbers = {path: number for number, path in enumerate(dict.fromkeys(c.path for c in cited), start=1)}
         self._digests = {c.path: c.sha256[:8] for c in cited}
 
     def listed(self, answers: Sequence[Answer]) -> list[str]:
         """The documents that these answers cite, a line each."""
-        used = dict.fromkeys(citation.path for answer in answers for citation in _citations(answer))
+        used = dict.fromkeys(citation.path for answer in answers for citation in citations(answer))
         return [
             f"{self._numbers[path]} = {path}@{self._digests[path]}"
             for path in sorted(used, key=lambda path: self._numbers[path])
@@ -62,5 +62,6 @@ def _when(facts: Sequence[Fact]) -> str:
     return f", {conditions}" if conditions else ""
 
 
-def _citations(answer: Answer) -> list[Citation]:
+def citations(answer: Answer) -> list[Citation]:
+    """Of the facts and the statements of an answer."""
     return [*(fact.citation for fact in answer.facts), *(said.citation for said in answer.said)]

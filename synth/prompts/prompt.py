@@ -9,7 +9,7 @@ from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
 from synth.prompts.attempts import account, row, stage_of, told
 from synth.prompts.contract import contract
-from synth.prompts.hardware import Documents, answer_text
+from synth.prompts.hardware import Documents, answer_text, citations
 from synth.prompts.render import render_parts
 from synth.prompts.skills import has_kernel, skill_text
 
@@ -47,6 +47,8 @@ class Prompt(Frozen):
     stage: Stage
     skills: tuple[str, ...]
     """Names of the skills in the prompt."""
+    cited: tuple[str, ...]
+    """Ids, for `kb cite`, of what it says of the hardware, in order."""
     items: tuple[Shown, ...]
     """What it says, in order."""
     left_out: tuple[str, ...]
@@ -143,6 +145,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         **parts,
         stage=stage,
         skills=tuple(item.name for item in by_kind["skill"]),
+        cited=tuple(dict.fromkeys(citation.id for answer in cited for citation in citations(answer))),
         items=tuple(items),
         left_out=(),
     )

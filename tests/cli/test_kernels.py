@@ -199,7 +199,7 @@ def test_a_kernel_for_another_chip_is_screened_and_no_speed_is_claimed(run: Run,
 @pytest.mark.usefixtures("judge_here")
 def test_a_prompt_explains_itself_and_can_be_had_for_another_stage_and_device(run: Run, task: Path, home: Path) -> None:
     why = run("prompt", task, "--target", "mi300x", "--stage", "draft", "--why").out
-    assert "How much on-chip memory can a workgroup use?" in why
+    assert "how much on-chip memory" in why
 
     away = run("prompt", task, "--target", "mi300x", "--stage", "draft", "--device", "mi325x").out
     assert "A GPU of this target runs and times it" in away
@@ -212,7 +212,7 @@ def test_a_prompt_explains_itself_and_can_be_had_for_another_stage_and_device(ru
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked
-    assert "wavefront size = 64" in asked.out
+    assert "64-lane wavefronts" in asked.out
     (folder,) = (home / "runs").iterdir()
 
     wrong = run("submit", folder.name[-4:], written(task.parent, "kernel.py", WRONG))

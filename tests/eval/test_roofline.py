@@ -81,6 +81,27 @@ def test_arithmetic_is_bound_by_the_dense_rate_of_the_type_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("narrow", "seconds", "said"),
+    [
+        ((), 2.0, "float32, dense, vector"),
+        (("tf32", 4), 1.5, "tf32, dense, matrix, vendor, 3 products of parts for each in float32"),
+        (("bfloat16", 8), 0.75, "bfloat16, dense, matrix, vendor, 3 products of parts for each in float32"),
+        (("float16", 2), 2.0, "float32, dense, vector"),
+    ],
+)
+def test_products_in_float32_are_bound_by_those_of_parts_where_these_are_faster(
+    narrow: tuple[str, float], seconds: float, said: str
+) -> None:
+    facts = [STATED, rate("peak_flops", 1, "TFLOP/s", "float32, dense, vector")]
+    facts += [rate("peak_flops", narrow[1], "TFLOP/s", f"{narrow[0]}, dense, matrix")] if narrow else []
+
+    found = roofline(size_bytes=1, operations=2e12, dtype="float32", facts=facts)
+
+    assert found.seconds == pytest.approx(seconds)
+    assert said in str(found.ceilings[0])
+
+
+@pytest.mark.parametrize(
     ("facts", "missing"), [([], "hbm_bandwidth"), ([OF_A_DIE], "hbm_bandwidth"), ([STATED, SPARSE], "peak_flops")]
 )
 def test_a_rate_that_no_document_states_is_refused(facts: list[Fact], missing: str) -> None:

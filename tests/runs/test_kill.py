@@ -73,7 +73,7 @@ def journal(run: Run) -> tuple[list[dict], list[dict]]:
     A request that a kill cut off is made again under the next number.
     """
     entries = [json.loads(line) for line in (run.folder / JOURNAL).read_text().splitlines()]
-    replies = [entry["exchange"] | {"number": 0} for entry in entries if entry["kind"] == "answered"]
+    replies = [entry["exchange"] | {"number": 0, "at": ""} for entry in entries if entry["kind"] == "answered"]
     return replies, [entry for entry in entries if entry["kind"] not in ("asked", "answered")]
 
 

@@ -226,6 +226,46 @@ def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
     assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
 
 
+class Remembering(PaidAuthor):
+    """Remembers what it was asked."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self.asked: list[str] = []
+
+    def answer(self, ask: author.Ask) -> Reply:
+        self.asked.append(ask.said[0])
+        return super().answer(ask)
+
+
+def test_each_prompt_to_an_author_is_kept_under_the_number_of_its_question(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
+
+    loop_of(run, home, library).optimize(asking(run, writer), FakeJudge(tmp_path / "judged.log"))
+
+    assert len(writer.asked) > 1
+    kept = [run.prompt(number) for number in range(1, len(writer.asked) + 2)]
+    assert [prompt and prompt.rest for prompt in kept] == [*writer.asked, None]
+    assert (run.folder / "prompts" / "001.md").read_text() == kept[0].text
+
+
+def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
+    loop_of(run, home, library).optimize(asking(run, writer), FakeJudge(tmp_path / "judged.log"), minutes=1)
+    monkeypatch.undo()
+    assert len(run.unused) == 1
+
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(asking(again, writer), FakeJudge(tmp_path / "judged.log"))
+
+    assert [again.prompt(number).rest for number in range(1, len(writer.asked) + 1)] == writer.asked
+
+
 class Repeating(PaidAuthor):
     """Writes the same kernel again and again."""
 

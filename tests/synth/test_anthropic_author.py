@@ -55,7 +55,7 @@ def test_a_complete_answer_comes_with_what_it_cost() -> None:
     with asking(GOOD) as asked:
         reply = asked.answer()
 
-    assert reply == Reply(text="note: größer\n\n```cpp\nint x;\n```\n", usage=PAID)
+    assert reply == Reply(text="note: größer\n\n```cpp\nint x;\n```\n", usage=PAID, model="m")
 
 
 def test_reasoning_is_paid_for_and_not_part_of_the_answer() -> None:

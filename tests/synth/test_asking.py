@@ -1,6 +1,7 @@
 """Requests go to authors by their shares, within a budget; each is recorded before it is made and before it is used."""
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import hypothesis
@@ -40,6 +41,8 @@ def test_a_request_is_recorded_with_the_most_that_it_may_cost_and_then_with_what
     assert (asked.answered, asked.text, asked.usage.output_tokens) == (False, "", OUTPUT_TOKENS)
     assert asked.usage.cache_write_tokens == len(b"rules\n\ntask\n"), "a token has at least one byte"
     assert answered == reply
+    assert (asked.output_tokens, asked.at, reply.output_tokens) == (OUTPUT_TOKENS, "", OUTPUT_TOKENS)
+    assert datetime.fromisoformat(reply.at).tzinfo == UTC
     assert (reply.number, reply.answered, reply.text, reply.dollars) == (asked.number, True, "yes", 10 * 10 / 1e6)
 
 

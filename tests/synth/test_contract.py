@@ -91,8 +91,9 @@ def test_the_contract_states_the_error_allowed_the_best_times_and_the_roof() -> 
     known = (Best(what="the fastest baseline, eager,", time_us=81.53),)
     text = " ".join(contract(TASK, interface, TRITON, Terms(judged="gpu", known=known, roof=("80.1 us: 1 B",))).split())
 
-    assert "256 roundings of its type (1.2e-07 each" in text
-    assert "3e-05 for the median element, 3e-05 for the strictest" in text
+    assert "relative error of at most 3.1e-05 in each element of `output0`" in text
+    assert "256 roundings of the type (1.2e-07 each)" in text
+    assert "3e-05 for the median element and 3e-05 for the strictest" in text
     assert "the fastest baseline, eager, takes 81.53 us" in text
     assert "no kernel is faster than 80.1 us" in text
 

@@ -52,7 +52,7 @@ def asking(*script: Sent) -> Iterator[Asked]:
 
 def test_a_complete_answer_comes_with_what_it_cost() -> None:
     with asking(GOOD) as asked:
-        assert asked.answer() == Reply(text=TEXT, usage=PAID)
+        assert asked.answer() == Reply(text=TEXT, usage=PAID, model="m")
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,14 @@ def test_a_screened_attempt_has_no_speed() -> None:
     assert not [word for word in (" us,", "slower", "times as fast", "win") if word in account]
 
 
+def test_a_prompt_names_what_it_cites_and_not_what_it_left_out() -> None:
+    answers = warm().briefing.answers
+    cited = [one.citation.id for each in answers for one in (*each.facts, *each.said)]
+
+    assert build_prompt(warm()).cited == tuple(dict.fromkeys(cited))
+    assert set(build_prompt(tight()).cited) < {*cited, *build_prompt(cold()).cited}
+
+
 def test_a_prompt_names_the_skills_that_it_shows() -> None:
     late: Request = warm()
 

@@ -14,6 +14,12 @@ MATMUL = SOFTMAX.model_copy(
     update={"operations": ("matrix multiplication", "transpose"), "limit": "compute", "dtypes": ("float16",)}
 )
 INT8 = MATMUL.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",), "dtypes": ("int8",)})
+ON_EPYC = INT8.model_copy(update={"judged": "cpu", "lacks": ("amx",)})
+IN_QEMU = INT8.model_copy(update={"judged": "simulator"})
+ATTENTION = MATMUL.model_copy(update={"operations": ("matrix multiplication", "attention", "softmax")})
+BACKWARD = ATTENTION.model_copy(update={"operations": (*ATTENTION.operations, "gradient")})
+UNKNOWN = SOFTMAX.model_copy(update={"operations": (), "multiplies": False})
+SUM = SOFTMAX.model_copy(update={"operations": ("reduction",)})
 TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
     ("GEMM: tiles of 128x128.", SOFTMAX, True),
@@ -45,6 +51,29 @@ FOREIGN = [
     ("AVX-512 has 32 registers.", INT8, False),
     ("bfloat16 is emulated.", INT8, True),
     ("bfloat16 is emulated.", SOFTMAX, False),
+    ("AMX tile data is off until the process asks.", INT8, False),
+    ("AMX tile data is off until the process asks.", ON_EPYC, True),
+    ("Without AMX keep the accumulators in registers.", ON_EPYC, False),
+    ("Check VNNI and AMX first.", ON_EPYC, False),
+    ("Threads: one contiguous piece per core.", INT8, False),
+    ("Threads: one contiguous piece per core.", IN_QEMU, True),
+    ("Denormals are slow.", INT8, True),
+    ("Denormals are slow.", SOFTMAX, False),
+    ("`addv_u16` adds lanes.", SOFTMAX, True),
+    ("Widen to int16 first.", INT8, False),
+    ("FP8 runs twice as fast as bfloat16.", MATMUL, True),
+    ("Mixed widths: begin with the widest type.", SOFTMAX, True),
+    ("Mixed widths: begin with the widest type.", MATMUL, False),
+    ("GEMM tiles for 16-bit: 128x256x64.", ATTENTION, True),
+    ("Products take 128 columns.", ATTENTION, False),
+    ("Registers are rarely the limit, not even of a GEMM.", ATTENTION, False),
+    ("GEMM and attention: number tiles in bands.", ATTENTION, False),
+    ("The backward pass of attention needs five products.", ATTENTION, True),
+    ("The backward pass of attention needs five products.", BACKWARD, False),
+    ("GEMM tiles for 16-bit: 128x256x64.", UNKNOWN, True),
+    ("Row sums take a warp.", UNKNOWN, False),
+    ("Element-wise loops take wide groups.", SUM, True),
+    ("Use `evict_first` for data that is read once.", MATMUL, True),
 ]
 
 
@@ -56,6 +85,9 @@ def test_a_sentence_is_foreign_if_it_is_about_something_else(text: str, subject:
 def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     assert kept_sentences(["Load wide.", "FP8: twice.", "Store wide."], MATMUL) == ["Load wide.", "Store wide."]
     assert kept_sentences(["FP8: twice.", "Store wide."], MATMUL) == []
+    assert kept_sentences(["GEMM: 4 stages.", "Load wide.", "Attention: 1 stage."], ATTENTION) == [
+        "Attention: 1 stage."
+    ]
     assert kept_sentences(["Load wide.", "FP8: twice.", "It saturates.", "Store wide."], MATMUL) == [
         "Load wide.",
         "Store wide.",
@@ -67,6 +99,9 @@ def test_what_follows_a_foreign_first_sentence_is_left_out_too() -> None:
     [
         ("@triton.jit\ndef f(x): tl.load(x)", "python", SOFTMAX, True),
         ("@triton.jit\ndef f(x): tl.dot(x, x)", "python", SOFTMAX, False),
+        ("@triton.jit\ndef layer_norm(x): tl.load(x)", "python", SOFTMAX, False),
+        ("@triton.jit\ndef gemm(x): tl.dot(x, x)", "python", ATTENTION, False),
+        ("uint16x4_t add(uint16x4_t a); // also _f32", "c", SOFTMAX.model_copy(update={"language": "cpp"}), False),
         ("int s = 0;", "cpp", INT8, True),
         ("float s = 0;", "cpp", INT8, False),
         ("import torch", "python", INT8, False),

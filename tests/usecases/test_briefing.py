@@ -127,6 +127,7 @@ def test_a_task_without_a_known_operation_still_gets_a_prompt(sheets: KnowledgeB
 
     assert "compute units = 132" in text
     assert "wgmma" not in text
+    assert "GEMM" not in text
 
 
 HOSTILE = """# Zchip programming model

@@ -1,0 +1,76 @@
+"""The command `kb report`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kb.cli.interrupts import interruptible
+from kb.cli.output import Json, notify, open_kb, print_json
+from kb.errors import RunError
+
+if TYPE_CHECKING:
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+LOOK_S = 2.0
+"""Time between two looks at the journal of a run that goes on."""
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(report)
+
+
+def report(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or the beginning or the end of it.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="FILE.html or FILE.md (default: RUN.html)."),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Write it again as the run goes on, until it ends.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a run as one file.
+
+    The page holds the curve, the tree of candidates with their code, prompts and verdicts, what was refused and why,
+    what was cited with its text, the skills, the cost and the machine. It needs no network. As Markdown it is short,
+    with the diff of the best kernel for a pull request. A run that goes on or was killed has a report, too.
+
+    Private documents are not quoted.
+
+    Example: kb report 3f9c --output report.html
+    """
+    from kb.runs.journal import JOURNAL
+    from kb.views.report import report as report_of
+
+    with open_kb() as kb:
+        run = kb.runs.get(name)
+        if as_json:
+            print_json(report_of(kb, run))
+            return
+        path, journal = output or Path(f"{run.id}.html"), run.folder / JOURNAL
+        size = journal.stat().st_size
+        ended = _write(kb, run.id, path)
+        notify(f"written: {path}")
+        with interruptible():
+            while watch and not ended:
+                time.sleep(LOOK_S)
+                if (now := journal.stat().st_size) != size:
+                    size, ended = now, _write(kb, run.id, path)
+
+
+def _write(kb: "KnowledgeBase", run: str, path: Path) -> bool:
+    """Write the report; returns whether the run has ended. Raises RunError if that is not possible."""
+    from kb.storage import write_whole
+    from kb.views.report import report as report_of
+    from kb.web.report import markdown, page
+
+    forms = {".html": page, ".md": markdown}
+    if path.suffix not in forms:
+        raise RunError(f"a report is no {path.suffix or 'file without a suffix'}", hint="name a .html or a .md file")
+    found = report_of(kb, kb.runs.get(run))
+    try:
+        write_whole(path, forms[path.suffix](found))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error}", hint="name a file in a folder that you can write") from error
+    return bool(found.ended)

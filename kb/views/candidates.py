@@ -1,0 +1,186 @@
+"""The candidates of a run as its report shows them, without what is private."""
+
+from collections.abc import Sequence
+from difflib import unified_diff
+
+from kb.runs.journal import Run
+from kb.types.base import Frozen
+from kb.types.evidence import Evidence, KernelScreen, Outcome
+from kb.types.protocols import Attempt, Proposal, Tried
+from kb.views.cited import Sources, ids_in
+from kb.views.progress import roof_us
+from kb.views.response import view_of
+from kb.views.verdicts import Estimate, verdict
+from synth.prompts.prompt import Prompt
+
+
+class PromptShown(Frozen):
+    """What an author was told for one candidate, beside rules, task and contract."""
+
+    text: str
+    """Empty if it quotes a private document."""
+    tokens: int
+    """Of the whole prompt."""
+    cited: tuple[str, ...]
+    """Ids of what it cites."""
+    left_out: tuple[str, ...]
+    """What did not fit into it."""
+
+
+class Quick(Frozen):
+    """The settings of a kernel that were timed quickly. It is no evidence."""
+
+    count: int
+    refused: int
+    fastest_us: float | None
+    fastest: dict[str, int]
+
+
+class CandidateReport(Frozen):
+    """Fields with a default come from the verdict."""
+
+    number: int
+    structure: int
+    """Number of the candidate that began its structure."""
+    parent: int
+    """Number of the candidate that it changes; 0 if there is none."""
+    stage: str
+    """What its author was asked for; `tuned` if the tuner found its values; empty for kernels of skills or by hand."""
+    note: str
+    author: str
+    recalled: str
+    """The skill whose kernel it is, unchanged."""
+    skills_used: tuple[str, ...]
+    settings: dict[str, int]
+    quick: Quick | None
+    source: str
+    diff: str
+    """Against its parent."""
+    prompt: PromptShown | None
+    outcome: Outcome | None = None
+    """None while it waits for its verdict."""
+    won: bool = False
+    summary: str = ""
+    time_us: Estimate | None = None
+    """None if no time counts."""
+    speedup: Estimate | None = None
+    baseline: str = ""
+    """What the speed-up is over."""
+    roof_us: float | None = None
+    """The shortest time that the chip's cited rates allow; None if it is not known."""
+    diagnosis: tuple[str, ...] = ()
+    """What happened and by how much, and what to do."""
+    cases: tuple[str, ...] = ()
+    """Those that failed."""
+    kernels: tuple[str, ...] = ()
+    """Those that a screen compiled, each followed by its findings."""
+    cited: tuple[str, ...] = ()
+    """Ids of the facts on which the verdict rests."""
+    log: str = ""
+    """The end of its output, if it was refused."""
+    judged: str = ""
+    """When, in UTC, ISO 8601."""
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.PASSED
+
+    @property
+    def roof_share(self) -> float | None:
+        """The share of the speed at the roof that it reaches."""
+        return self.roof_us / self.time_us.value if self.roof_us and self.time_us else None
+
+
+def proposals_of(run: Run) -> list[Proposal]:
+    """Those that are judged, which are attempts, and the one that waits for its verdict, if one does."""
+    return [*run.attempts, *([run.pending] if run.pending else [])]
+
+
+def prompts_of(run: Run) -> dict[int, Prompt]:
+    """The prompts by the numbers of the candidates that answer them."""
+    written = [number for number, one in enumerate(proposals_of(run), start=1) if not one.is_tuned]
+    kept = ((number, run.prompt(question)) for question, number in enumerate(written, start=1))
+    return {number: prompt for number, prompt in kept if prompt}
+
+
+def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tuple[CandidateReport, ...]:
+    """All candidates of a run, in order."""
+    proposed = proposals_of(run)
+    texts = [sources.open_text(one.candidate.source) for one in proposed]
+    return tuple(
+        view_of(
+            CandidateReport,
+            one,
+            number=number,
+            structure=_structure(number, proposed),
+            stage="tuned" if one.is_tuned else one.stage or "",
+            note=sources.open_text(one.note),
+            settings={parameter.name: parameter.value for parameter in one.candidate.parameters},
+            quick=_quick(one, run.tried),
+            source=text,
+            diff=diff(texts[one.parent - 1], text, f"candidate {one.parent}", f"candidate {number}")
+            if one.parent
+            else "",
+            prompt=_prompt(prompts[number], sources) if number in prompts else None,
+            **(_judged(one.evidence, sources) if isinstance(one, Attempt) else {}),
+        )
+        for number, (one, text) in enumerate(zip(proposed, texts, strict=True), start=1)
+    )
+
+
+def diff(before: str, after: str, old: str, new: str) -> str:
+    """A unified diff of two texts with these names."""
+    return "\n".join(unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
+
+
+def _structure(number: int, proposed: Sequence[Proposal]) -> int:
+    while parent := proposed[number - 1].parent:
+        number = parent
+    return number
+
+
+def _quick(one: Proposal, all_tried: Sequence[Tried]) -> Quick | None:
+    tried = [each for each in all_tried if each.template == one.candidate.template_digest]
+    if one.is_tuned or not tried:
+        return None
+    timed = [(each.time_us, each.values) for each in tried if each.time_us is not None]
+    fastest_us, fastest = min(timed, key=lambda each: each[0], default=(None, {}))
+    return Quick(count=len(tried), refused=len(tried) - len(timed), fastest_us=fastest_us, fastest=fastest)
+
+
+def _prompt(prompt: Prompt, sources: Sources) -> PromptShown:
+    text = "" if sources.private(prompt.cited) else sources.open_text(prompt.rest)
+    return view_of(PromptShown, prompt, text=text)
+
+
+def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
+    """The fields of a candidate that come from its verdict."""
+    from synth.prompts.diagnosis import diagnose
+
+    judged, limit = verdict(evidence), evidence.bottleneck
+    findings = [finding.citation for screen in evidence.screen for finding in screen.findings if finding.citation]
+    failed = [case for case in evidence.cases if case.outcome is not Outcome.PASSED]
+    return {
+        "outcome": evidence.outcome,
+        "won": judged.won,
+        "summary": sources.open_text(judged.summary),
+        "time_us": judged.time_us,
+        "speedup": judged.speedup,
+        "baseline": evidence.timing.rivals if evidence.timing and judged.speedup else "",
+        "roof_us": roof_us(judged),
+        "diagnosis": tuple(map(sources.open_text, diagnose(evidence))),
+        "cases": tuple(f"{case.name}: {case.outcome.replace('_', ' ')}. {case.detail}".strip() for case in failed),
+        "kernels": tuple(sources.open_text(line) for screen in evidence.screen for line in _lines(screen)),
+        "cited": tuple(dict.fromkeys((*(limit.citations if limit else ()), *findings, *ids_in(evidence.detail)))),
+        "log": "" if evidence.passed else sources.open_text(evidence.log),
+        "judged": evidence.created,
+    }
+
+
+def _lines(screen: KernelScreen) -> list[str]:
+    occupancy = "unknown" if screen.occupancy is None else str(screen.occupancy)
+    return [
+        f"{screen.kernel} for {screen.isa}: {screen.warps}, {screen.registers} registers, {screen.spills} spilled, "
+        f"{screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}",
+        *(f"{one.state}: {one.message}{f' [{one.citation}]' if one.citation else ''}" for one in screen.findings),
+    ]
