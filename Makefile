@@ -5,7 +5,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 MAKEFLAGS += --jobs=2  # `make test` lints beside the tests
 
-.PHONY: demo test test-alone test-together test-slow test-gpu test-toolchains lint wheel-check docs clean
+.PHONY: demo test test-alone test-together test-slow test-gpu test-toolchains test-browser lint wheel-check docs clean
 
 demo: .venv/.ready  ## show kb on real documents; DOCS=path adds your own folder
 	@BIN=$(BIN) DOCS="$(DOCS)" bash examples/demo.sh
@@ -16,7 +16,7 @@ test-alone: .venv/.ready-dev  # the tests that compare times: `make test` begins
 	$(BIN)/python -m pytest -m "alone and not slow" --durations 10 $$(grep -rl mark.alone --include='test_*.py' tests)
 
 test-together: test-alone
-	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains" --ignore tests/benchmarks --durations 10 -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not alone and not slow and not toolchains and not browser" --ignore tests/benchmarks --durations 10 -n 2 --dist loadfile
 
 test-slow: wheel-check  ## run the tests that take minutes, on a corpus of documents if there is one, and those of benchmarks/
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
@@ -29,6 +29,10 @@ test-gpu: .venv/.ready-dev  ## run the tests of the judge on this machine's GPU
 test-toolchains: .venv/.ready-dev  ## run the tests of other chips' compilers and simulators; say which are missing
 	$(INSTALL) -e '.[toolchains]'
 	$(BIN)/python -m pytest -m toolchains -rs tests/toolchains
+
+test-browser: .venv/.ready-dev  ## run the tests of the page in Chromium, which CHROMIUM names or the path has
+	$(INSTALL) -e '.[browser]'
+	$(BIN)/python -m pytest -m browser -rs tests/web
 
 lint: .venv/.ready-dev $(if $(filter test,$(MAKECMDGOALS)),test-alone)
 	$(BIN)/ruff check .

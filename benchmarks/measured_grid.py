@@ -1,11 +1,12 @@
 """The verdicts on a task's candidates, kept in a file and replayed from it: a judge that judges nothing twice."""
 
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 from eval.judge.driver import LocalJudge
 from kb.bench.kernelbench import reference_as_candidate
-from kb.types.evidence import Evidence
+from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate, Interface, Task
 
 
@@ -35,6 +36,11 @@ class MeasuredGrid:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(evidence.model_dump_json() + "\n")
         return self.verdicts[candidate.digest]
+
+    def estimate(self, candidate: Candidate) -> Estimate:
+        """The time of the whole verdict, which is measured once."""
+        evidence = self.verify(candidate)
+        return Estimate(time_us=evidence.time_us if evidence.time_us < inf else None, detail=evidence.detail)
 
     def speedup(self, candidate: Candidate) -> float | None:
         """The speed-up of a judged candidate; None if no time counts. All are over the same time of the baseline."""

@@ -113,8 +113,14 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
     )
 
 
-def bottleneck(seconds: float, interface: Interface, facts: Sequence[Fact]) -> Bottleneck | None:
-    """What limits a candidate that takes this long; None if the target's rates are unknown."""
+def bottleneck(
+    seconds: float, interface: Interface, facts: Sequence[Fact], *, reachable_s: float = 0.0
+) -> Bottleneck | None:
+    """What limits a candidate that takes this long; None if the target's rates are unknown.
+
+    Args:
+        reachable_s: Time that was measured for as many bytes and operations; 0 if none was.
+    """
     try:
         ceilings = {ceiling.what: ceiling for ceiling in task_roofline(interface, facts).ceilings}
     except FactError:
@@ -124,7 +130,11 @@ def bottleneck(seconds: float, interface: Interface, facts: Sequence[Fact]) -> B
     if max(memory, compute) < BOUND:
         kind = "latency"
     return Bottleneck(
-        kind=kind, memory=memory, compute=compute, citations=tuple(c.fact.citation.id for c in ceilings.values())
+        kind=kind,
+        memory=memory,
+        compute=compute,
+        reachable=reachable_s / seconds,
+        citations=tuple(c.fact.citation.id for c in ceilings.values()),
     )
 
 

@@ -26,7 +26,7 @@ def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
         memory_bytes: Limit of the address space.
         size_bytes: Largest size of one file.
     """
-    _limit_memory(memory_bytes)
+    limit_memory(memory_bytes)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with the answers
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
@@ -66,7 +66,8 @@ def _fields(record: object) -> dict[str, object]:
     return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]
 
 
-def _limit_memory(most_bytes: int) -> None:
+def limit_memory(most_bytes: int) -> None:
+    """Limit this process's address space where the system can."""
     if sys.platform != "win32":
         import resource
 

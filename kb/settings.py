@@ -20,7 +20,7 @@ FORMER = ("signing_key", "reranker_model", "reranker_seconds", "profile", "anthr
 class Settings(BaseSettings):
     """Settings of one home. `KB_<NAME>` in the environment wins over `kb.toml` in the home."""
 
-    model_config = SettingsConfigDict(env_prefix="KB_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix="KB_", frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     home: Path
     """Folder of the catalog, the index, the skills and the runs."""

@@ -145,6 +145,10 @@ class Baselines:
         result = self.case.compare(self.reference.native(self.case.inputs, all_in_tf32=True))
         return "" if result.outcome is Outcome.PASSED else f"no baseline in TF32: {result.detail}"
 
+    def trial(self, name: str) -> Trial:
+        """What runs a baseline as a candidate."""
+        return replace(self._trials[name], spent=Spent())
+
     def begin(self, session: int) -> None:
         """Set `workers` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""
         names = list(self.workers)

@@ -34,6 +34,7 @@ SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 QUICK_S = 20.0
 """Time limit for one build or call where only a quick timing is asked for."""
 DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"
+SAID, PLACE = 1.005, "in the candidate's place the baseline is {:.2f} times as fast, which is counted out"
 
 
 class CaseSizes(NamedTuple):
@@ -197,6 +198,12 @@ class TimingDevice(Device):
     def timed_case(self) -> Case:
         return self.baselines.case
 
+    @cached_property
+    def _reachable_s(self) -> float:
+        from eval.clock.reachable import reachable_s
+
+        return reachable_s(self.setup.interface, self.tensors)
+
     @abstractmethod
     def baseline_limits(self) -> Mapping[str, Any]:
         """How many baselines run at the same time, and where their case is: optional arguments of Baselines."""
@@ -220,7 +227,8 @@ class TimingDevice(Device):
         seconds, interface, facts = timing.candidate_us / 1e6, self.setup.interface, self.setup.facts
         if why := implausible(seconds, interface, facts):
             raise Fault(Outcome.TOO_FAST, why)
-        limit = None if timing.busy else bottleneck(seconds, interface, facts)
+        limit = None if timing.busy else bottleneck(seconds, interface, facts, reachable_s=self._reachable_s)
         doubt = DOUBT.format(timing.unseen_us) if timing.doubtful else ""
-        detail = "; ".join(filter(None, (*notes, doubt, *self.attainable())))
+        place = PLACE.format(timing.place) if timing.place >= SAID else ""
+        detail = "; ".join(filter(None, (*notes, doubt, place, *self.attainable())))
         return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit, log=log, detail=detail)

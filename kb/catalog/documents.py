@@ -119,6 +119,23 @@ class DocumentTables(Database):
         )
         return [row["id"] for row in rows]
 
+    def chunks_on(self, source: str, line: int) -> list[int]:
+        """Ids of the passages on a line (in a PDF: a page), in document order."""
+        rows = self._all(
+            """SELECT c.id FROM chunk c JOIN document d ON d.id = c.document_id
+               WHERE d.source = ? AND ? BETWEEN c.line_start AND c.line_end ORDER BY c.ordinal""",
+            (source, line),
+        )
+        return [row["id"] for row in rows]
+
+    def last_line(self, source: str) -> int:
+        """The last line (in a PDF: page) with a passage; 0 if the document has none."""
+        row = self._one(
+            "SELECT max(c.line_end) AS n FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?",
+            (source,),
+        )
+        return int(row["n"] or 0) if row else 0
+
     def place(self, key: str) -> tuple[str, int] | None:
         """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""
         row = self._one(
@@ -130,6 +147,18 @@ class DocumentTables(Database):
             {"key": key},
         )
         return (row["source"], row["id"]) if row else None
+
+    def span(self, key: str) -> tuple[int, int] | None:
+        """Where the row or fact cited as `key` starts and ends in the text of its passage; None if it is neither."""
+        row = self._one(
+            """SELECT max(p.start, c.start) - c.start AS start, min(p.end, c.end) - c.start AS end FROM (
+                   SELECT document_id, start, end FROM fact WHERE key = :key
+                   UNION ALL SELECT o.document_id, r.start, r.end FROM table_row r JOIN chunk o ON o.id = r.chunk_id
+                             WHERE r.key = :key) p
+               JOIN chunk c ON c.document_id = p.document_id AND c.start <= p.start AND p.start < c.end""",
+            {"key": key},
+        )
+        return (row["start"], row["end"]) if row else None
 
     def start_of(self, chunk: int) -> int:
         """Where a chunk starts in the text of its document, in characters."""

@@ -21,6 +21,7 @@ from kb.cli import (
     skills,
     targets,
     toolchains,
+    web,
 )
 from kb.errors import KbError, MissingLibraryError, QueryError
 
@@ -45,6 +46,7 @@ app.add_typer(targets.app, name="targets")
 app.add_typer(toolchains.app, name="toolchains")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(bench.app, name="bench")
+web.add_to(app)
 doctor.add_to(app)
 probe.add_to(app)
 

@@ -9,6 +9,7 @@ from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
+    from kb.types.protocols import Attempt
     from kb.views.prompts import ExplainedPrompt
 
 TaskFile = Annotated[
@@ -158,6 +159,9 @@ def submit(
         ),
     ],
     note: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the kernel or the change.")] = "",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search the values of its `# tune:` parameters, and judge the best two.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Judge an answer to the last prompt.
@@ -179,8 +183,14 @@ def submit(
         going = kb.runs.get(run)
         is_text, languages = answer.suffix in (".md", ".txt"), kb.toolchains.judges(going.plan.target).values()
         given = read_source(answer, CandidateError) if is_text else load_candidate(answer, languages)
-        shown = None if as_json else lambda step, attempt: show_verdict(verdict(attempt.evidence))
-        done = submission_view(going, kb.submit(going, given, note=note, on_attempt=shown))
+
+        def shown(step: int, attempt: "Attempt") -> None:
+            if attempt.is_tuned:
+                show(f"\n{step}: {attempt.note}")
+            show_verdict(verdict(attempt.evidence))
+
+        told = None if as_json else shown
+        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told))
     for name in done.published:
         notify(f"skill written: {name}")
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
@@ -205,6 +215,10 @@ def optimize(
         bool,
         typer.Option("--control", help="Control run: use only the kernels that ship with kb, and write no skill."),
     ] = False,
+    rules: Annotated[
+        Literal["none", "learnt", "random"],
+        typer.Option(metavar="WHICH", help="Rules that authors get: none, learnt, or as many at random, to compare."),
+    ] = "learnt",
     as_json: Json = False,
 ) -> None:
     """Search for a faster kernel.
@@ -232,6 +246,7 @@ def optimize(
             evaluations=evaluations,
             seed=seed,
             control=control,
+            rules=rules,
         )
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)

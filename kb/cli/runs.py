@@ -173,7 +173,7 @@ def _show_attempt(attempt: "AttemptView") -> None:
     if verdict.time_us and verdict.speedup:
         time = f"{verdict.time_us.value:9,.1f} us ({interval(verdict.time_us)})"
         limit = verdict.evidence.bottleneck
-        roof = f", {max(limit.memory, limit.compute):.0%} of the roof" if limit else ""
+        roof = f", {limit.reached:.0%} of the roof" if limit else ""
         decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}{roof}"
     note = f"{attempt.stage}: {attempt.note}" if attempt.stage else attempt.note
     note = f"{note} [{attempt.author}]" if attempt.author else note

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,8 @@ from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_
 
 if TYPE_CHECKING:
     from kb.errors import SkillError
-    from kb.types.skill import Skill
     from kb.usecases.curating import Decided, Decision
-    from kb.usecases.knowledge_base import KnowledgeBase
+    from kb.views.skills import SkillSummary
 
 app = typer.Typer(
     help="Kernels, techniques and pitfalls, with their evidence.",
@@ -36,15 +35,17 @@ def list_skills(
 
     Example: kb skills list --target mi300x
     """
+    from kb.views.skills import listed
+
     with open_kb() as kb:
-        summaries = _summaries(kb, kb.skills.skills(scope=kb.targets.scope(target) if target else None))
+        shown = listed(kb, kb.skills.skills(scope=kb.targets.scope(target) if target else None))
         problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
     _tell(problems)
     if proposals and not as_json:
         notify(f"{proposals} waiting for a decision: `kb skills queue`")
     if not everything:
-        summaries = [one for one in summaries if one["standing"] != "retired"]
-    _show_skills(summaries, as_json=as_json)
+        shown = [one for one in shown if one.standing != "retired"]
+    _show_skills(shown, as_json=as_json)
 
 
 @app.command("queue")
@@ -55,9 +56,11 @@ def queue(as_json: Json = False) -> None:
 
     Example: kb skills queue
     """
+    from kb.views.skills import listed
+
     with open_kb() as kb:
-        summaries = _summaries(kb, kb.skills.proposals())
-    _show_skills(summaries, as_json=as_json, none="no proposal waits")
+        shown = listed(kb, kb.skills.proposals())
+    _show_skills(shown, as_json=as_json, none="no proposal waits")
 
 
 @app.command("show")
@@ -78,11 +81,12 @@ def show_skill(
     from kb.errors import SkillError
     from kb.usecases.curating import review
     from kb.usecases.skill_gains import gains_of
+    from kb.views.skills import listed
     from kb.views.verdicts import verdict
 
     with open_kb() as kb:
         skill = kb.skills.find(name)
-        about, found, gains = _summaries(kb, [skill])[0], review(kb, skill), gains_of(kb, skill)
+        [about], found, gains = listed(kb, [skill]), review(kb, skill), gains_of(kb, skill)
     if code:
         if skill.candidate is None:
             raise SkillError(f"{name} has no kernel", hint=f"`kb skills show {name}` shows its text")
@@ -91,7 +95,7 @@ def show_skill(
         else:
             print(skill.candidate.source, end="")
     elif as_json:
-        print_json(skill.model_dump(mode="json") | about | {"gains": gains, "doubts": found.doubts})
+        print_json(skill.model_dump(mode="json") | about.model_dump() | {"gains": gains, "doubts": found.doubts})
     else:
         show_whole(found, about, gains)
         for one in skill.evidence if evidence else ():
@@ -120,6 +124,7 @@ def search_skills(
     from eval.languages.registry import language_named
     from kb.cli.skills_report import show_selection
     from kb.skillbook.select import Need
+    from kb.views.skills import listed
 
     with open_kb() as kb:
         found = kb.skills.select(
@@ -130,13 +135,13 @@ def search_skills(
                 language=language_named(language).name if language else None,
             )
         )
-        summaries = _summaries(kb, [recalled.skill for recalled in found.offered])
+        shown = listed(kb, [recalled.skill for recalled in found.offered])
         problems = kb.skills.problems()
     _tell(problems)
     if why:
         show_result(found, show_selection, as_json=as_json)
     else:
-        _show_skills(summaries, as_json=as_json)
+        _show_skills(shown, as_json=as_json)
     if not found.offered:
         raise typer.Exit(1)
 
@@ -341,29 +346,10 @@ def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
         notify(error.message)
 
 
-def _summaries(kb: "KnowledgeBase", skills: Sequence["Skill"]) -> list[dict[str, Any]]:
-    """What each skill is, in JSON; `speedup` is its best win that was measured here."""
-    standings = kb.skills.standings(skills)
-    return [
-        {
-            "name": skill.name,
-            "kind": skill.kind.value,
-            "standing": standings[skill.name].value,
-            "target": skill.target,
-            "language": skill.language,
-            "speedup": best.speedup if not skill.is_prose and (best := kb.skills.measured(skill).best) else None,
-            "description": skill.description,
-            "digest": skill.candidate.digest if skill.candidate else None,
-            "folder": str(skill.folder),
-        }
-        for skill in skills
-    ]
-
-
-def _show_skills(summaries: list[dict[str, Any]], *, as_json: bool, none: str = "no skills") -> None:
+def _show_skills(shown: "Sequence[SkillSummary]", *, as_json: bool, none: str = "no skills") -> None:
     from kb.cli.skills_report import show_list
 
-    if summaries or as_json:
-        show_result(summaries, show_list, as_json=as_json)
+    if shown or as_json:
+        show_result(shown, show_list, as_json=as_json)
     else:
         show(none)

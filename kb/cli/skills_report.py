@@ -1,7 +1,6 @@
 """Shows skills, proposals and what is known of them in a terminal."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kb.cli.output import counted, show, show_text, show_wrapped
 from kb.cli.table import show_table
@@ -14,13 +13,14 @@ from kb.usecases.curating import Difference, Measured, Review
 from kb.usecases.reverifying import Reverified
 from kb.usecases.skill_exchange import Imported
 from kb.usecases.skill_gains import Gain
+from kb.views.skills import SkillSummary
 
 _HEAD = 13
 
 
-def show_list(summaries: Sequence[Mapping[str, Any]]) -> None:
+def show_list(shown: Sequence[SkillSummary]) -> None:
     keys = ("name", "kind", "standing", "target", "language")
-    rows = [(*(str(skill[key] or "any") for key in keys), _number(skill["speedup"])) for skill in summaries]
+    rows = [(*(str(getattr(skill, key) or "any") for key in keys), _number(skill.speedup)) for skill in shown]
     show_table((*keys, "speed-up"), rows, wrap={0})
 
 
@@ -34,13 +34,18 @@ def show_selection(found: Selection) -> None:
         show_table((), [(refusal.name, refusal.reason) for refusal in found.refused], wrap={1}, indent=2)
 
 
-def show_whole(found: Review, about: Mapping[str, Any], gains: Sequence[Gain]) -> None:
+def show_whole(found: Review, about: SkillSummary, gains: Sequence[Gain]) -> None:
     """Show all that is known of a skill, its text, and how to decide on it."""
     skill = found.skill
-    for key, value in about.items():
+    for key, value in about:
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         _show_part(key, [said])
     _show_part("applies to", filter(None, [_applies(skill.preconditions)]))
+    if skill.is_rule:
+        tried = skill.model_copy(update={"evidence": tuple(one.evidence for one in found.evidence if one.here)})
+        _show_part(
+            "mends", [f"{' '.join(skill.refusals)}; helped in {tried.helped} of {len(tried.trials)} other tasks"]
+        )
     _show_part("gain", map(str, gains))
     _show_part("doubt", found.doubts)
     _show_part("beside it", attached(skill.folder) if skill.folder else ())

@@ -90,13 +90,19 @@ def kb_start_run(
 
 
 @tool("Submit a kernel to a run", WRITES, tokens=MAX_TOKENS)
-def kb_submit(kb: "KnowledgeBase", run: RunId, answer: Answer) -> Submitted:
+def kb_submit(
+    kb: "KnowledgeBase",
+    run: RunId,
+    answer: Answer,
+    *,
+    tune: Annotated[bool, Field(description="Tune its constants, too: minutes.")] = False,
+) -> Submitted:
     """Judge the answer to a run's last prompt, and get the verdict and the next prompt.
 
     It takes from seconds to minutes. A kernel that wins becomes a skill.
     """
     found = kb.runs.get(run)
-    done = kb.submit(found, answer)
+    done = kb.submit(found, answer, tune=tune)
     prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id)
     return Submitted(
         verdict=_judged(done.evidence), published=tuple(done.published), ended=done.ended, prompt=prompt or None

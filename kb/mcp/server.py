@@ -4,10 +4,8 @@ A refusal by kb is an error that says what to do next. A question that the docum
 No tool runs code that an agent sends outside the sandbox, where the reference of a task runs.
 """
 
-import asyncio
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +22,7 @@ from kb.mcp import runs, skills, tools
 from kb.mcp.advice import next_steps, warnings
 from kb.mcp.messages import LONE_SURROGATE, ReadMessages
 from kb.mcp.tool import for_agents
-from kb.targets import Targets
+from kb.usecases.opened import Opened
 from kb.views.response import Response, fitted
 
 if TYPE_CHECKING:
@@ -99,41 +97,24 @@ def _without_nulls(argument: Any) -> Any:  # noqa: ANN401 - any JSON
     return [*map(_without_nulls, argument)] if isinstance(argument, list) else argument
 
 
-class Home:
-    """The knowledge base behind the tools, opened by the first call.
+class Home(Opened):
+    """The knowledge base behind the tools."""
 
-    All calls run in one thread, as SQLite's connections require; the server stays responsive meanwhile.
-    """
-
-    def __init__(self, open_kb: "Callable[[], KnowledgeBase]") -> None:
-        self._open = open_kb
-        self._kb: KnowledgeBase | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1)
-
-    async def ask(self, question: "Callable[[KnowledgeBase], Response]", max_tokens: int, cut: str) -> CallToolResult:
+    async def answer(
+        self, question: "Callable[[KnowledgeBase], Response]", max_tokens: int, cut: str
+    ) -> CallToolResult:
         """The answer as structured content and as the same JSON text, cut to `max_tokens` with the note `cut`.
 
         Raises:
             ToolError: kb refused; the message says what to do next.
         """
         try:
-            answer = await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)
+            answer = await self.ask(question)
         except KbError as error:
             raise ToolError("\n".join([error.message, *(f"next: {step}" for step in next_steps(error))])) from error
         answer = fitted(answer.noted(*warnings(answer)), max_tokens, cut)
         text = TextContent(type="text", text=answer.model_dump_json())
         return CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
-
-    def _answer(self, question: "Callable[[KnowledgeBase], Response]") -> Response:
-        if self._kb is None:
-            self._kb = self._open()
-        self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added targets
-        return question(self._kb)
-
-    def close(self) -> None:
-        if self._kb is not None:
-            self._thread.submit(self._kb.close)
-        self._thread.shutdown()
 
 
 def server(home: Home, *, runs_tasks: bool = False) -> MCPServer[Any]:
@@ -142,7 +123,7 @@ def server(home: Home, *, runs_tasks: bool = False) -> MCPServer[Any]:
     served = Server("kb", version=__version__, instructions=instructions, log_level="WARNING")
     for call in (*vars(tools).values(), *vars(skills).values(), *(vars(runs).values() if runs_tasks else ())):
         if offered := getattr(call, "offered", None):
-            served.tool(description=cleandoc(call.__doc__ or ""), **offered)(for_agents(call, home.ask))
+            served.tool(description=cleandoc(call.__doc__ or ""), **offered)(for_agents(call, home.answer))
     return served
 
 

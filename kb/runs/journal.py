@@ -54,6 +54,15 @@ class SynthesizerKind(StrEnum):
         return cls(name)
 
 
+class Rules(StrEnum):
+    """Which rules the authors of a run get: what mended kernels that were refused in earlier runs."""
+
+    NONE = "none"
+    LEARNT = "learnt"
+    RANDOM = "random"
+    """As many as `learnt`, drawn from all for the language: a comparison shows what their choice is worth."""
+
+
 class Plan(Frozen):
     """The goal and the limits of a run, fixed when it starts."""
 
@@ -71,6 +80,7 @@ class Plan(Frozen):
     control: bool = False
     """Whether it is a control run, which has only the kernels that ship with kb, as if never tried, and publishes none:
     a comparison with it shows what skills are worth."""
+    rules: Rules = Rules.LEARNT
     held_back: int = 0
     """Number of private documents about the target that no author of the run gets."""
     created: str = ""

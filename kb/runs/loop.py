@@ -1,33 +1,30 @@
 """The loop of one run: what `synth.search` decides is done, until it stops. A win is published as a skill."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import RunError
-from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from kb.runs.journal import JournalEntry, Rules, Run, SynthesizerKind
 from kb.runs.question import Question
+from kb.runs.rules import learnt, rules_for, tried
+from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
-from kb.skillbook.operations import operations_of
-from kb.skillbook.select import Need
 from kb.skillbook.win import skill_of_win
 from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
-from kb.types.skill import Skill, SkillStanding
+from kb.types.skill import Skill
 from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
 from synth.briefing.follow_up import refused_names
-from synth.briefing.topics import helps
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
-from synth.search.moves import Ask, Measure, Move, State, Stop, Submit, next_move, next_question
+from synth.search.moves import Ask, Measure, Move, State, Stop, Submit, next_move, next_question, tuning
 from synth.search.tuner import FINALISTS
 
-SKILLS_CONSIDERED = 8
 SPENT = "all evaluations are spent"
 OnAttempt = Callable[[int, Attempt], None]
 """Called with each judged candidate and its number."""
@@ -106,10 +103,8 @@ class Loop:
                 if not self.run.unused:  # else the answer to the prompt that is kept is there
                     self.run.keep_prompt(build_prompt(request))
                 question = Question(synthesizer, request)
-            if isinstance(move, Measure):
-                self._measure(move.candidate, judge)
-            elif isinstance(move, Submit):
-                self._judge(move.proposal, judge)
+            if isinstance(move, Measure | Submit):
+                self._take_step(move, judge)
             elif question:
                 try:
                     proposal = question.wait()
@@ -143,7 +138,12 @@ class Loop:
         is_judged = self.run.step + FINALISTS <= self.run.plan.evaluations
         return following if is_judged and isinstance(following, Ask) else None
 
-    def _measure(self, candidate: Candidate, judge: Judge) -> None:
+    def _take_step(self, step: Measure | Submit, judge: Judge) -> None:
+        """Time a setting, or judge a kernel."""
+        if isinstance(step, Submit):
+            self._judge(step.proposal, judge)
+            return
+        candidate = step.candidate
         values = {parameter.name: parameter.value for parameter in candidate.parameters}
         tried = Tried(template=candidate.template_digest, values=values, time_us=judge.estimate(candidate).time_us)
         self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
@@ -161,10 +161,13 @@ class Loop:
             self.run.keep_prompt(prompt)
         return prompt
 
-    def submit(self, candidate: Candidate, judge: Judge, *, note: str = "") -> Evidence:
+    def submit(self, candidate: Candidate, judge: Judge, *, note: str = "", tune: bool = False) -> Evidence:
         """Judge a submitted candidate, and publish it as a skill if it is the run's best and wins.
 
         It replaces an earlier submission that was never judged because of a kill or a fault of the judge.
+
+        Args:
+            tune: Search the values of its parameters, too, and go on with that if it was judged before.
 
         Raises:
             RunError: the run is over, held or not driven by hand, or it has already judged this candidate.
@@ -175,18 +178,35 @@ class Loop:
         with self.run.held():
             self._must_want_an_answer()
             self._write_back(judge.interface)
-            for step, attempt in enumerate(self.run.attempts, start=1):
-                if attempt.candidate.digest == candidate.digest:
-                    raise RunError(
-                        f"this candidate was already judged, as number {step}: {attempt.evidence.outcome}",
-                        hint="change it and submit it again",
-                    )
-            shown = tuple(recalled.skill.name for recalled in self._skills(judge.interface)[:SKILLS])
-            evidence = self._judge(Proposal(candidate=candidate, note=note, skills_used=shown), judge)
+            attempts = self.run.attempts
+            known = next((n for n, a in enumerate(attempts, start=1) if a.candidate.digest == candidate.digest), 0)
+            if known and not tune:
+                raise RunError(
+                    f"this candidate was already judged, as number {known}: {attempts[known - 1].evidence.outcome}",
+                    hint="change it and submit it again",
+                )
+            if not known:
+                known = self.run.step
+                self._judge(self._by_hand(candidate, note, judge.interface), judge)
+            while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(self._state(()))):
+                self._take_step(step, judge)
             self._write_back(judge.interface)
             if self.run.step > self.run.plan.evaluations:
                 self._end(SPENT)
-        return evidence
+        return self.run.attempts[known - 1].evidence
+
+    def _by_hand(self, candidate: Candidate, note: str, interface: Interface) -> Proposal:
+        """The answer to the last prompt, with what that asked for and had."""
+        attempts = self.run.attempts
+        stage = stage_of(attempts)
+        recalled = (*self._skills(interface)[:SKILLS], *self._rules(stage))
+        return Proposal(
+            candidate=candidate,
+            note=note,
+            skills_used=tuple(one.skill.name for one in recalled),
+            stage=stage,
+            parent=len(attempts) if stage in (Stage.FIX, Stage.IMPROVE) else 0,
+        )
 
     def take(self, verdicts: Sequence[tuple[Proposal, Evidence]], interface: Interface, *, batch: str) -> int:
         """Record the verdicts of a batch, and publish the run's best if it wins. The run may be over.
@@ -232,7 +252,7 @@ class Loop:
         """
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
         stage = stage or stage_of(attempts)
-        briefing, terms = self.brief(interface, attempts, stage, skills)
+        briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
         return Request(
             task=plan.task,
             interface=interface,
@@ -244,6 +264,7 @@ class Loop:
             is_searched=plan.synthesizer is SynthesizerKind.AUTHORS,
             briefing=briefing,
             skills=skills,
+            rules=self._rules(stage, base),
             attempts=attempts,
             tried=self.run.tried,
             budget_tokens=self.prompt_tokens,
@@ -262,6 +283,9 @@ class Loop:
     def _skills(self, interface: Interface) -> tuple[RecalledSkill, ...]:
         need = need_of(self.run.plan, interface, self.scope, self.siblings, self._diagnosis)
         return fitting_skills(self.skillbook, self.run.plan, need)
+
+    def _rules(self, stage: Stage, base: int = 0) -> tuple[RecalledSkill, ...]:
+        return rules_for(self.skillbook, self.run.plan, self.run.attempts, stage, base, self.scope)
 
     def _must_want_an_answer(self) -> None:
         self.run.must_be_by_hand()
@@ -295,11 +319,12 @@ class Loop:
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best candidate if it won and is not published yet."""
+        """Publish the run's best candidate if it won, and its rules, unless they are published yet."""
         attempts, best = self.run.attempts, self.run.best
         if self.run.plan.control or not attempts:
             return
         self.skillbook.attest(*(attempt.evidence for attempt in attempts))
+        self._keep_rules()
         if best is None or not best.evidence.won:
             return
         skill = skill_of_win(
@@ -314,11 +339,24 @@ class Loop:
             interface=interface,
             parent=self._parent(best.candidate),
         )
+        self._publish(skill, attempts.index(best) + 1)
+
+    def _keep_rules(self) -> None:
+        """Publish what mended a refused kernel, and what became of the kernels whose authors had rules."""
+        plan, attempts = self.run.plan, self.run.attempts
+        if plan.rules is Rules.LEARNT:
+            for rule in tried(self.skillbook, attempts):
+                self.skillbook.publish(rule)
+        for step, rule in learnt(plan, attempts, suffix=self.language.suffix, licence=self.skillbook.licence):
+            self._publish(rule, step)
+
+    def _publish(self, skill: Skill, step: int) -> None:
+        """Publish what a candidate became; if a skill says the same, only its new evidence."""
         if known := next((one for one in self.skillbook.skills() if one.gist == skill.gist), None):
             skill = known.model_copy(update={"evidence": skill.evidence})
         if skill.name not in self.run.published:
             self.skillbook.publish(skill)
-            self.run.append(JournalEntry(kind="published", step=attempts.index(best) + 1, text=skill.name))
+            self.run.append(JournalEntry(kind="published", step=step, text=skill.name))
 
     def _parent(self, candidate: Candidate) -> Skill | None:
         """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
@@ -326,49 +364,3 @@ class Loop:
         kernels = [(skill, skill.candidate) for skill in skills if not skill.is_prose]
         same = [skill for skill, own in kernels if own and own.template_digest == candidate.template_digest]
         return min(same, key=lambda skill: len(skill.name), default=None)
-
-
-def need_of(
-    plan: Plan,
-    interface: Interface,
-    scope: frozenset[str],
-    siblings: frozenset[str],
-    diagnosis: Sequence[str] = (),
-) -> Need:
-    """What a run wants skills for."""
-    return Need(
-        words=task_words(plan.task),
-        operations=operations_of(plan.task),
-        task=plan.task.digest,
-        target=plan.target,
-        scope=scope,
-        siblings=siblings,
-        language=plan.language,
-        interface=interface,
-        diagnosis=diagnosis,
-    )
-
-
-def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
-    """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    offered = tuple(one for one in skillbook.select(need).offered if _is_worth_telling(one, plan.task))
-    if plan.control:
-        offered = tuple(
-            RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
-            for one in offered
-            if skillbook.ships(one.skill.name)
-        )
-    return offered[:SKILLS_CONSIDERED]
-
-
-def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:
-    """Whether a skill tells the author of a kernel something: not one for a part of a task that nothing speaks for."""
-    is_a_guess = one.standing is SkillStanding.HYPOTHESIS and one.skill.candidate is not None
-    return one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
-
-
-def task_words(task: Task) -> str:
-    """Search words for a task: its name and the first line of its first docstring."""
-    docstring = re.search(r'"""\s*(.+)', task.source)
-    words = docstring[1].strip('"') if docstring else ""
-    return f"{task.name.replace('-', ' ')} {words}".strip()

@@ -44,6 +44,7 @@ class Metadata(Frozen, alias_generator=_hyphens, extra="allow"):
     kb_code_digest: str = ""
     kb_ops: str = ""
     kb_dtypes: str = ""
+    kb_refusals: str = ""
     kb_citations: str = ""
 
     @property
@@ -119,6 +120,7 @@ def parse_skill(folder: Path, files: Mapping[str, bytes], *, named: bool = True)
         target=metadata.kb_target,
         language=metadata.kb_language,
         preconditions=Preconditions(ops=tuple(metadata.kb_ops.split()), dtypes=tuple(metadata.kb_dtypes.split())),
+        refusals=tuple(metadata.kb_refusals.split()),
         candidate=candidate,
         suffix=Path(script).suffix if candidate else "",
         license=front.license,
@@ -221,6 +223,7 @@ def _front(skill: Skill) -> str:
         "kb-code-digest": skill.candidate and f"sha256:{skill.candidate.digest}",
         "kb-ops": " ".join(needs.ops),
         "kb-dtypes": " ".join(needs.dtypes),
+        "kb-refusals": " ".join(skill.refusals),
         "kb-citations": " ".join(skill.citations),
     }
     fields = {

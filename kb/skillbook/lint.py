@@ -92,6 +92,11 @@ def lint(folder: Path, *, named: bool = True) -> list[Finding]:
     return sorted(found, key=lambda finding: finding.severity)
 
 
+def sound(text: str) -> str:
+    """The text; empty if it is unfit for a skill: it has secrets, hidden characters or phrases that steer agents."""
+    return "" if any(finding.severity == "error" for finding in _said(MAIN, text)) else text
+
+
 def _unusable(name: str, why: str, *, is_own: bool) -> Finding:
     return _error("form", name, why) if is_own else _warning("form", name, f"{why}, so an import leaves it out")
 

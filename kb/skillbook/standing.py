@@ -11,6 +11,9 @@ from kb.types.skill import Skill, SkillStanding
 STALE_DAYS = 180
 """A win that was not repeated for so long is no longer counted on."""
 
+TRIALS = 3
+"""Other tasks on which a rule is tried before it counts as verified."""
+
 Place = tuple[str, ...]
 """Task, target and environment of evidence; measurements are compared only within one place."""
 
@@ -27,7 +30,7 @@ class StandingContext:
 
 
 def standing_of(skill: Skill, context: StandingContext) -> SkillStanding:
-    """The standing of a skill: a kernel's by its evidence, that of prose by a curator's decision.
+    """The standing of a skill: a kernel's by its evidence, a rule's by its trials, that of other prose by a decision.
 
     Args:
         skill: Only with the evidence that was measured here.
@@ -35,6 +38,8 @@ def standing_of(skill: Skill, context: StandingContext) -> SkillStanding:
     if skill.is_retired:
         return SkillStanding.RETIRED
     cited = all(map(context.stands, skill.citations))
+    if skill.is_rule:
+        return _standing_of_rule(skill, context)
     if skill.is_prose:
         if skill.last_decision is None or skill.last_decision.verb != "accept":
             return SkillStanding.HYPOTHESIS
@@ -44,6 +49,20 @@ def standing_of(skill: Skill, context: StandingContext) -> SkillStanding:
         fresh = cited and not all(_outdated(win, context) for win in wins)
         return SkillStanding.VERIFIED if fresh else SkillStanding.STALE
     return SkillStanding.SCREENED if any(evidence.passed for evidence in counted) else SkillStanding.HYPOTHESIS
+
+
+def _standing_of_rule(skill: Skill, context: StandingContext) -> SkillStanding:
+    """A rule that was learnt here is on trial until it was tried on other tasks; then it must have helped in most."""
+    known = (*skill.own_evidence, *skill.trials)
+    fresh = not known or not all(_outdated(evidence, context) for evidence in known)
+    if skill.last_decision is None or skill.last_decision.verb != "accept":
+        if skill.waits or not skill.own_evidence:
+            return SkillStanding.HYPOTHESIS
+        if len(skill.trials) < TRIALS:
+            return SkillStanding.SCREENED if fresh else SkillStanding.HYPOTHESIS
+        if 2 * skill.helped <= len(skill.trials):
+            return SkillStanding.HYPOTHESIS
+    return SkillStanding.VERIFIED if fresh else SkillStanding.STALE
 
 
 def _counted(skill: Skill) -> list[Evidence]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kb.errors import SkillError
 from kb.skillbook.files import MOST_BODY_TOKENS, one_line
+from kb.skillbook.lint import sound
 from kb.skillbook.operations import stated_for
 from kb.storage import slug
 from kb.types.base import tokens_of
@@ -52,7 +53,7 @@ def skill_of_win(
         f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
         + (f" It was {evidence.limit}." if evidence.limit else ""),
         "Why it should be fast": f"In the words of {author or 'its synthesizer'}, unchecked:\n\n"
-        f"> {one_line(note, 1000) or '(none)'}",
+        f"> {sound(one_line(note, 1000)) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
     about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
@@ -130,11 +131,12 @@ def _failures(failed: Sequence[Attempt], winner: Candidate) -> str:
 def _failure(attempt: Attempt, winner: Candidate) -> str:
     """One list item that says what was tried and how it failed."""
     candidate, evidence = attempt.candidate, attempt.evidence
-    what = one_line(attempt.note, 100) or "another kernel"
+    what = sound(one_line(attempt.note, 100)) or "another kernel"
     if candidate.template_digest == winner.template_digest:
         changed = [f"{p.name} = {p.value}" for p in candidate.parameters if p not in winner.parameters]
         what = ", ".join(changed) or what
     if evidence.timing and not evidence.timing.busy:
         return f"- {what}: {evidence.timing.speedup:.2f} times as fast as {evidence.timing.rivals}"
-    came = "passed, not timed" if evidence.passed else one_line(f"{evidence.outcome} {evidence.detail}", 200)
+    refusal = sound(one_line(f"{evidence.outcome} {evidence.detail}", 200)) or evidence.outcome
+    came = "passed, not timed" if evidence.passed else refusal
     return f"- {what}: {came}"

@@ -130,13 +130,24 @@ class Bottleneck(Recorded):
     """Share of the rate of memory that it reaches, if each input and output is moved once."""
     compute: float
     """Share of the rate of matrix operations that it reaches; 0 if it has none."""
+    reachable: float = 0.0
+    """Share of what torch reaches on this device with as many bytes and operations; 0 if that was not measured."""
     citations: tuple[str, ...]
     """Ids, for `kb cite`, of the facts that state these rates."""
 
+    @property
+    def reached(self) -> float:
+        """Share of the lower roof: a rate, or what torch reaches, unless the candidate shows that more is possible."""
+        return max(self.memory, self.compute, self.reachable if self.reachable <= 1 else 0.0)
+
     def __str__(self) -> str:
         reached = [
-            f"{share:.0%} of the {what} rate"
-            for what, share in (("memory", self.memory), ("compute", self.compute))
+            f"{share:.0%} of {what}"
+            for what, share in (
+                ("the memory rate", self.memory),
+                ("the compute rate", self.compute),
+                ("what torch reaches here", self.reachable),
+            )
             if share
         ]
         return f"{self.kind}-bound: it reaches {' and '.join(reached)}"

@@ -110,6 +110,8 @@ class Request(Frozen):
     briefing: Briefing = Briefing()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
+    rules: tuple[RecalledSkill, ...] = ()
+    """What mended kernels of other tasks that were refused; best first."""
     attempts: tuple[Attempt, ...] = ()
     """Attempts in the order in which they were made."""
     tried: tuple[Tried, ...] = ()

@@ -33,7 +33,7 @@ class SkillStanding(StrEnum):
     STALE = "stale"
     """It was verified, but in an environment of other major versions, long ago, or from a passage that has changed."""
     SCREENED = "screened"
-    """A kernel that passed here, but was not timed, or did not win."""
+    """A kernel that passed here, but was not timed, or did not win; a rule that is on trial."""
     HYPOTHESIS = "hypothesis"
     """Nothing that was measured here speaks for the kernel; nobody accepted the prose."""
     RETIRED = "retired"
@@ -65,6 +65,8 @@ class Skill(Frozen):
     language: LanguageName | None = None
     """None if it holds for every language."""
     preconditions: Preconditions = Preconditions()
+    refusals: tuple[Word, ...] = ()
+    """Outcomes, such as `incorrect`, of kernels that a pitfall helps to mend; with one it is a rule."""
     candidate: Candidate | None
     """The kernel; prose may do without."""
     suffix: str
@@ -93,6 +95,23 @@ class Skill(Frozen):
     def own_evidence(self) -> tuple[Evidence, ...]:
         """The evidence on its kernel, from here or elsewhere. None is on a skill without one: no text is measured."""
         return tuple(e for e in self.evidence if self.candidate and e.candidate_digest == self.candidate.digest)
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether it says what mends kernels that are refused in a certain way."""
+        return self.is_prose and bool(self.refusals)
+
+    @property
+    def trials(self) -> tuple[Evidence, ...]:
+        """Of a rule: the first kernel on each other task whose author had it."""
+        learnt = {e.task_digest for e in self.own_evidence}
+        others = [e for e in sorted(self.evidence, key=lambda e: e.created) if e.task_digest not in learnt]
+        return tuple({e.task_digest: e for e in reversed(others)}.values()) if self.is_rule else ()
+
+    @property
+    def helped(self) -> int:
+        """Trials that were not refused so again."""
+        return sum(e.outcome not in self.refusals for e in self.trials)
 
     @property
     def best(self) -> Evidence | None:

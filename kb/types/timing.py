@@ -81,6 +81,9 @@ class Timing(Recorded):
     sessions: tuple[Session, ...] = Field(min_length=1)
     workload: Workload = Field(default_factory=dict)
     """Empty if the task has only one."""
+    place: Ratio = Field(default=1.0, exclude_if=lambda place: place == 1.0)
+    """How much faster the baseline was in the candidate's place, tried for small wins: the candidate's times are longer
+    by that."""
     other_workloads: tuple["Timing", ...] = ()
     """The times at the other workloads."""
 

@@ -58,6 +58,7 @@ class AboutKernels(Home):
         evaluations: int = 8,
         seed: int = 0,
         control: bool = False,
+        rules: str = "learnt",
     ) -> Plan:
         """A plan for `prompt` or `optimize`; see `Plan`.
 
@@ -66,17 +67,19 @@ class AboutKernels(Home):
             authors: Who writes the candidates instead, each as for `kb optimize --author`.
             budget: The most that they may spend. Without one, `optimize` refuses authors that cost money.
             language: Language of the candidates (default: the usual one for the target).
+            rules: Which rules the authors get: `none`, `learnt`, or as many at `random`.
 
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
             SettingsError: no author has one of these names.
         """
+        from kb.runs.journal import Rules
         from kb.usecases.running import plan_of
         from synth.authors.spending import Budget
 
         return plan_of(
             self, task, target, synthesizer=synthesizer, authors=authors, budget=budget or Budget(), language=language,
-            evaluations=evaluations, seed=seed, control=control,
+            evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:
@@ -122,21 +125,28 @@ class AboutKernels(Home):
         return draft_prompt(self, plan, interface, budget_tokens=budget_tokens, device=device)
 
     def submit(
-        self, run: Run, answer: Candidate | str, *, note: str = "", on_attempt: OnAttempt | None = None
+        self,
+        run: Run,
+        answer: Candidate | str,
+        *,
+        note: str = "",
+        tune: bool = False,
+        on_attempt: OnAttempt | None = None,
     ) -> Submission:
         """Judge an answer to the last prompt, save a winning kernel as a skill, and build the next prompt.
 
         Args:
             answer: A kernel, or a model's whole answer.
             note: One line that describes the kernel or the change (default: taken from the answer).
-            on_attempt: Called with the judged candidate.
+            tune: Search the values of its parameters, too.
+            on_attempt: Called with each judged candidate.
 
         Raises: As `Loop.submit` and `verify`.
             SynthesisError: no kernel can be read from the answer.
         """
         from kb.usecases.running import submit
 
-        return submit(self, run, answer, note=note, on_attempt=on_attempt)
+        return submit(self, run, answer, note=note, tune=tune, on_attempt=on_attempt)
 
     def optimize(self, plan: Plan, *, minutes: float | None = None, on_start: OnStart | None = None) -> Run:
         """Start a run of authors or the tuner and drive it to its end. A bad plan is refused before a judge starts.

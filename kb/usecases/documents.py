@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ingest.page_image import page_image
 from ingest.scan import file_digest, file_of, place_of
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, DocumentError, did_you_mean, nearest
@@ -115,6 +116,19 @@ class Documents:
             raise CitationError(message, hint="`kb search` and `kb facts` show ids")
         return self._catalog.passages([place[1]])[0]
 
+    def page_image(self, name: str, page: int) -> bytes:
+        """A page of a PDF, counted from 1, as a PNG.
+
+        Raises:
+            DocumentError: there is no such document or page, or the file is not what was ingested.
+        """
+        document = self.get(name)
+        file = file_of(document.source, self._catalog.home)
+        if document.format != "pdf" or _digest(file) != document.sha256:
+            hint = "`kb ingest` reads the file as it is now"
+            raise DocumentError(f"{document.path} is not the PDF that was ingested", hint=hint)
+        return page_image(file, page)
+
     def cite(self, citation_id: str, *, around: int = CITED_LINES_AROUND) -> CitedPlace:
         """The place that a citation refers to, as it was when the document was ingested.
 
@@ -212,7 +226,7 @@ def _inside(name: str, documents: Sequence[Document]) -> list[Document]:
 def _spellings(name: str) -> tuple[str, str]:
     """The name as a path in citations and as a file on this machine; an empty name must not match all files."""
     plain = name.removeprefix("./").removeprefix("…/").rstrip("/")
-    return plain, os.path.realpath(plain or "/")
+    return plain, os.path.realpath(plain.replace("\0", "") or "/")
 
 
 def _unknown(name: str, documents: Sequence[Document]) -> DocumentError:

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kb.errors import FactError, RunError
 from kb.exports.kernel_file import kernel_file
-from kb.runs.journal import KERNEL_FILE, Plan, Run, SynthesizerKind
-from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, fitting_skills, ignore, need_of
+from kb.runs.journal import KERNEL_FILE, Plan, Rules, Run, SynthesizerKind
+from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, ignore
+from kb.runs.skills import fitting_skills, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
 from kb.types.briefing import Briefing
@@ -52,6 +53,7 @@ def plan_of(
     evaluations: int,
     seed: int,
     control: bool,
+    rules: Rules,
 ) -> Plan:
     """A plan of a run. Arguments and errors as in `KnowledgeBase.plan`."""
     specs = chosen(home.settings, authors).specs if authors else ()
@@ -70,6 +72,7 @@ def plan_of(
         evaluations=evaluations,
         seed=seed,
         control=control,
+        rules=rules,
     )
 
 
@@ -137,7 +140,9 @@ def draft_prompt(
     )
 
 
-def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attempt: OnAttempt | None) -> Submission:
+def submit(
+    home: Home, run: Run, answer: Candidate | str, *, note: str, tune: bool, on_attempt: OnAttempt | None
+) -> Submission:
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
     run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
@@ -146,7 +151,7 @@ def submit(home: Home, run: Run, answer: Candidate | str, *, note: str, on_attem
     seen = _open_to(home, run.plan)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
-        evidence = loop.submit(said.candidate, judge, note=note or said.note)
+        evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
     return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
 

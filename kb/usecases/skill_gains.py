@@ -40,7 +40,8 @@ class Gain(Frozen):
 def gains_of(kb: "KnowledgeBase", skill: Skill) -> tuple[Gain, ...]:
     """The gains of a skill's kernel, the newest first; none for prose. Times on other machines are not compared."""
     here = kb.skills.measured_here()
-    timed = [e for e in skill.own_evidence if e.timing and not e.timing.busy and e.id in here]
+    own = () if skill.is_prose else skill.own_evidence
+    timed = [e for e in own if e.timing and not e.timing.busy and e.id in here]
     newest = {place_of(e): e for e in sorted(timed, key=lambda e: e.created)}
     tasks = {e.task_digest for e in timed}
     runs = [run for run in kb.runs if run.plan.task.digest in tasks] if tasks else []

@@ -107,6 +107,19 @@ class Worksheet(Listing):
         return super().first(n).with_(lines=(*lines,)[:n])
 
 
+class Answered(Frozen):
+    """A question of the worksheet with what a person decides about."""
+
+    topic: str
+    question: str
+    holds: tuple[StatedFact, ...]
+    waiting: tuple[StatedFact, ...]
+    """They do not hold before somebody accepts them."""
+    rejected: tuple[StatedFact, ...]
+    missing: tuple[str, ...]
+    """As in `WorksheetLine`."""
+
+
 class ConflictView(Frozen):
     """Statements about one quantity of a target that contradict each other."""
 
@@ -178,6 +191,24 @@ def worksheet(kb: "KnowledgeBase", target: str) -> Worksheet:
 def questions(kb: "KnowledgeBase", target: str, *, topic: str | None = None, everything: bool = False) -> Worksheet:
     """The worksheet's questions, open ones with passages. Arguments and errors as in `KnowledgeBase.fact_questions`."""
     return _worksheet(kb, target, kb.fact_questions(target, topic=topic, everything=everything))
+
+
+def answered(kb: "KnowledgeBase", target: str) -> list[Answered]:
+    """The worksheet with its facts as they stand. Errors as in `KnowledgeBase.worksheet`."""
+    entries = kb.worksheet(target)
+    standings = {s.fact.citation.id: s for s in kb.factbook.standings(target)}
+    out = [s for s in standings.values() if s.standing is FactStanding.REJECTED]
+    return [
+        Answered(
+            topic=entry.line.topic,
+            question=entry.line.asks,
+            holds=tuple(map(_holding, entry.holds)),
+            waiting=tuple(_stated(standings[fact.citation.id]) for fact in entry.read),
+            rejected=tuple(_stated(s) for s in out if line_of(s.fact.quantity) == entry.line),
+            missing=entry.missing,
+        )
+        for entry in entries
+    ]
 
 
 def _worksheet(kb: "KnowledgeBase", target: str, entries: "Iterable[Entry]") -> Worksheet:

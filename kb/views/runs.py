@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.errors import TaskError
-from kb.runs.journal import Run, SynthesizerKind
+from kb.runs.journal import Rules, Run, SynthesizerKind
 from kb.types.base import Frozen
 from kb.types.protocols import Attempt, Stage
 from kb.views.prompts import PromptView, prompt_view
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kb.usecases.running import Submission
 
 
-PLANNED = ("target", "language", "synthesizer", "authors", "budget", "held_back", "control")
+PLANNED = ("target", "language", "synthesizer", "authors", "budget", "held_back", "control", "rules")
 """What a run shows of its plan as it is."""
 
 
@@ -52,6 +52,7 @@ class RunView(Frozen):
     held_back: int
     """Number of private documents that no author gets."""
     control: bool
+    rules: Rules
     folder: str
     ended: str
     """Why it ended; empty if it has not."""

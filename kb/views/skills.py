@@ -1,5 +1,6 @@
 """Skills and proposals as plain data that fits into a number of tokens."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kb.errors import SkillError
@@ -7,10 +8,25 @@ from kb.storage import slug
 from kb.types.base import Frozen, short
 from kb.types.kernels import Candidate
 from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
-from kb.views.response import LABEL_CHARACTERS, NAMES_SHOWN, Listing, LongText, Response
+from kb.views.response import LABEL_CHARACTERS, NAMES_SHOWN, Listing, LongText, Response, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
     from kb.usecases.knowledge_base import KnowledgeBase
+
+
+class SkillSummary(Frozen):
+    name: str
+    kind: str
+    standing: str
+    target: str
+    language: str | None
+    """None if it holds for every language."""
+    speedup: float | None
+    """Its best win that was measured here."""
+    description: str
+    digest: str | None
+    """Of its kernel."""
+    folder: str
 
 
 class FoundSkill(Frozen):
@@ -60,6 +76,23 @@ class DraftSkill(Frozen):
 class ProposedSkill(Response):
     name: str
     doubts: tuple[str, ...]
+
+
+def listed(kb: "KnowledgeBase", skills: Sequence[Skill]) -> list[SkillSummary]:
+    """What each skill or proposal is."""
+    standings = kb.skills.standings(skills)
+    return [
+        view_of(
+            SkillSummary,
+            skill,
+            kind=skill.kind,
+            standing=standings[skill.name],
+            speedup=best.speedup if not skill.is_prose and (best := kb.skills.measured(skill).best) else None,
+            digest=skill.candidate.digest if skill.candidate else None,
+            folder=str(skill.folder),
+        )
+        for skill in skills
+    ]
 
 
 def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | None) -> FoundSkills:

@@ -1,8 +1,10 @@
 """Fills the templates of pages. Every value is escaped, unless it is markup that kb made itself."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
@@ -33,8 +35,15 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["url"] = url
     made.filters |= {"us": us, "times": times, "code": code, "md": md, "fence": fence, "moment": moment}
     return made
+
+
+def url(path: str, query: Mapping[str, object], anchor: str = "") -> str:
+    """The address of a page; entries of the query that are empty are left out."""
+    asked = urlencode({name: value for name, value in query.items() if value}, doseq=True)
+    return path + f"?{asked}" * bool(asked) + f"#{anchor}" * bool(anchor)
 
 
 def us(time: Estimate, digits: int = 1) -> str:

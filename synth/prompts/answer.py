@@ -28,6 +28,8 @@ like a thought inside of a block is code."""
 
 
 _SETTING = re.compile(r"([A-Za-z_]\w*)\s*[=:]\s*(-?\d+)")
+LONGEST_TAG, MOST_TAGS = 12, 9
+"""Of the tags in an error, which the author of the next answer reads."""
 MOST_SETTINGS, MOST_PLANS = 15, 3
 """How many of these lines of an answer are read."""
 
@@ -74,7 +76,7 @@ def parse_answer(text: str, language: Language) -> Answer:
     if not (fences := _fences(answer, language)) and (fences := _fences(text, language)):
         answer, taken = text, "the block stood in the reasoning"
     if not fences:
-        found = ", ".join(_tag(fence) or "untagged" for fence in _all_fences(text))
+        found = ", ".join(_tag(fence)[:LONGEST_TAG] or "untagged" for fence in _all_fences(text)[:MOST_TAGS])
         raise _error(f"found these code blocks: {found}" if found else "found no fenced code block", language)
     lines = answer.split("\n")
     whole = [fence for fence in fences if _is_closed(fence, lines)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kb.types.protocols import Attempt, Stage, Tried
-from synth.prompts.diagnosis import diagnose
+from synth.prompts.diagnosis import diagnose, quoted
 from synth.prompts.render import one_line, render
 
 STUCK = 3
@@ -38,18 +38,22 @@ def told(attempts: Sequence[Attempt], stage: Stage, base: int = 0) -> list[int]:
 def account(attempt: Attempt, number: int, tag: str) -> str:
     """What the judge found, and the kernel."""
     evidence = attempt.evidence
-    refused = "" if evidence.passed else evidence.detail  # of one that passed, `diagnose` tells it
     found = diagnose(evidence)[1:] if evidence.passed else diagnose(evidence)  # the heading says that it passed
-    said = dict.fromkeys((refused, *(case.detail for case in evidence.cases if case.error_ratio is None)))
     return render(
         "attempt",
         number=number,
         outcome=evidence.outcome.replace("_", " "),
         diagnosis=found,
-        quote="\n\n".join(text for text in (*(text.strip() for text in said), evidence.log) if text),
+        quote="\n\n".join(quoted(evidence)),
         code=attempt.candidate.source,
         tag=tag,
     )
+
+
+def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
+    """A row for each attempt; empty without attempts. Arguments as in `row`."""
+    rows = [row(attempt, number, tried) for number, attempt in enumerate(attempts, start=1)]
+    return "\n".join(("| number | outcome | time | what it is |", "|---|---|---|---|", *rows)) if rows else ""
 
 
 def row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:

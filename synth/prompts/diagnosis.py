@@ -71,16 +71,20 @@ class Diagnosis(NamedTuple):
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
     """Sentences that say what happened and by how much, and for one that passed what to do.
 
-    Times are in microseconds; only measured speeds are given.
+    Times are in microseconds; only measured speeds are given. All words are kb's own: `quoted` has the others.
     """
     return (
         MEANING[evidence.outcome],
         *_compared(evidence.cases),
         *_worth(evidence),
-        *((f"{evidence.detail[0].upper()}{evidence.detail[1:]}.",) if evidence.passed and evidence.detail else ()),
-        *_over(evidence.screen),
         *diagnosis_of(evidence).sentences,
     )
+
+
+def quoted(evidence: Evidence) -> tuple[str, ...]:
+    """What the judge found in words that may come from documents or from the candidate."""
+    details = dict.fromkeys((evidence.detail, *(case.detail for case in evidence.cases if case.error_ratio is None)))
+    return (*filter(None, map(str.strip, details)), *_over(evidence.screen), *filter(None, [evidence.log]))
 
 
 def diagnosis_of(evidence: Evidence) -> Diagnosis:

@@ -7,11 +7,11 @@ from kb.errors import SynthesisError
 from kb.types.base import TOKEN_CHARACTERS, Frozen, tokens_of
 from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
-from synth.prompts.attempts import account, row, stage_of, told
+from synth.prompts.attempts import account, stage_of, table, told
 from synth.prompts.contract import contract
 from synth.prompts.hardware import Documents, answer_text, citations
-from synth.prompts.render import render_parts
-from synth.prompts.skills import has_kernel, skill_text
+from synth.prompts.render import one_line, render_parts
+from synth.prompts.skills import has_kernel, rule_text, skill_text
 
 SKILLS = 2
 """Most skills in a prompt."""
@@ -46,7 +46,7 @@ class Prompt(Frozen):
     rest: str
     stage: Stage
     skills: tuple[str, ...]
-    """Names of the skills in the prompt."""
+    """Names of the skills and rules in the prompt."""
     cited: tuple[str, ...]
     """Ids, for `kb cite`, of what it says of the hardware, in order."""
     items: tuple[Shown, ...]
@@ -63,7 +63,7 @@ class Prompt(Frozen):
         return tokens_of(self.text)
 
 
-Kind = Literal["attempt", "answer", "skill"]
+Kind = Literal["attempt", "answer", "skill", "rule"]
 
 
 class _Item(NamedTuple):
@@ -83,7 +83,7 @@ def build_prompt(request: Request) -> Prompt:
     """The prompt for a request, with at most `budget_tokens` beside the task's source and the kernels that it shows.
 
     Task, contract and answer format are always included. Whole items fill the rest in this order: the last and the best
-    attempt, the nearest skill, the answers in the order of their questions, and the next skill.
+    attempt, rules, the nearest skill, the answers in the order of their questions, and the next skill.
 
     Raises:
         SynthesisError: the parts that are always included exceed the budget.
@@ -97,9 +97,12 @@ def build_prompt(request: Request) -> Prompt:
             f"task, contract and answer format need {needed} tokens; the budget is {request.budget_tokens}",
             hint=f"raise the prompt's budget to at least {needed} tokens",
         )
+    rules = [
+        _Item("rule", n, one.skill.name, "what mended others", rule_text(one)) for n, one in enumerate(request.rules)
+    ]
     shown: list[_Item] = []
     left_out: list[str] = []
-    for item in (*attempts, *skills[:1], *answers, *skills[1:]):
+    for item in (*attempts, *rules, *skills[:1], *answers, *skills[1:]):
         larger = _composed(request, stage, [*shown, item])
         if _counted(larger, request, [*shown, item]) <= request.budget_tokens:
             prompt, shown = larger, [*shown, item]
@@ -117,7 +120,7 @@ def _counted(prompt: Prompt, request: Request, shown: Collection[_Item]) -> int:
 
 def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Prompt:
     """The prompt with the shown items, in their order."""
-    by_kind: dict[Kind, list[_Item]] = {"attempt": [], "answer": [], "skill": []}
+    by_kind: dict[Kind, list[_Item]] = {"attempt": [], "answer": [], "skill": [], "rule": []}
     for item in sorted(shown, key=lambda item: item.number):
         by_kind[item.kind].append(item)
     answers = request.briefing.answers
@@ -132,7 +135,8 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         documents=Documents(answers).listed(cited),
         open=request.briefing.open,
         skills=[item.text for item in by_kind["skill"]],
-        table=[row(attempt, number, request.tried) for number, attempt in enumerate(request.attempts, start=1)],
+        rules=[item.text for item in by_kind["rule"]],
+        table=table(request.attempts, request.tried),
         attempts=[item.text for item in by_kind["attempt"]],
         asked=_asked(request, stage),
         structures=_structures(request) if stage is Stage.RETHINK else (),
@@ -144,7 +148,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
     return Prompt(
         **parts,
         stage=stage,
-        skills=tuple(item.name for item in by_kind["skill"]),
+        skills=tuple(item.name for item in (*by_kind["skill"], *by_kind["rule"])),
         cited=tuple(dict.fromkeys(citation.id for answer in cited for citation in citations(answer))),
         items=tuple(items),
         left_out=(),
@@ -159,7 +163,7 @@ def _asked(request: Request, stage: Stage) -> str:
 def _structures(request: Request) -> list[str]:
     """Structures to choose from: those that authors planned, then those known for the operations."""
     planned = [plan for attempt in request.attempts for plan in attempt.plans]
-    return [*dict.fromkeys((*planned, *request.briefing.structures))]
+    return [f"- {one_line(form)}" for form in dict.fromkeys((*planned, *request.briefing.structures))]
 
 
 def _answers(request: Request) -> list[_Item]:

@@ -15,6 +15,9 @@ STANDINGS = {
 }
 LINES = 5
 """Most lines of a skill's text."""
+CHANGED = 4
+"""Most changed lines of a rule."""
+_CHANGED = re.compile(r"^`{3,}diff\n(.*?)^`{3,}", re.DOTALL | re.MULTILINE)
 _LEFT_OUT = re.compile(r"^(?:#|\||No evidence yet)|\[scripts/")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
@@ -35,6 +38,14 @@ def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
         code=code,
         tag=tag,
     )
+
+
+def rule_text(recalled: RecalledSkill) -> str:
+    """A rule in a few lines: what was refused and what mended it, how often that helped, and the changed lines."""
+    rule, changed = recalled.skill, _CHANGED.search(recalled.skill.body)
+    proof = f"helped in {rule.helped} of {len(rule.trials)} other tasks" if rule.trials else "not tried yet"
+    lines = changed[1].splitlines()[:CHANGED] if changed else []
+    return "\n".join((f"- {one_line(rule.description)} ({proof})", *(f"  {line}" for line in lines)))
 
 
 def has_kernel(recalled: RecalledSkill) -> bool:

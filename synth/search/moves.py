@@ -29,7 +29,7 @@ STAGNANT = 2
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
 NEAR_ROOF = 0.9
-"""Share of a rate of the chip at which there is little left to win."""
+"""Share of the reachable roof at which there is little left to win."""
 BEGINS = (Stage.DRAFT, Stage.RETHINK)
 """Stages that begin a structure."""
 
@@ -80,7 +80,7 @@ def next_move(state: State, *, writes: bool) -> Move:
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
     """
-    return _tuning(state) or (next_question(state) if writes else _next_skill(state))
+    return tuning(state) or (next_question(state) if writes else _next_skill(state))
 
 
 def cost_of(evidence: Evidence) -> tuple[float, ...]:
@@ -90,7 +90,7 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
     return evidence.time_us, spills, -occupancy
 
 
-def _tuning(state: State) -> Measure | Submit | None:
+def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
     seen = set[str]()
     for number, attempt in enumerate(state.attempts, start=1):
@@ -154,8 +154,8 @@ def _over(state: State) -> str:
     best = min(passed, key=cost_of, default=None)
     if best is None:
         return ""
-    if (limit := best.bottleneck) and (reached := max(limit.memory, limit.compute)) >= NEAR_ROOF:
-        return f"the best kernel reaches {reached:.0%} of a rate of the chip"
+    if (limit := best.bottleneck) and limit.reached >= NEAR_ROOF:
+        return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
     begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
     if begun < DRAFTS:
         return ""

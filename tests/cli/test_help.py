@@ -30,7 +30,7 @@ THAT_MAY_SAY_NO = [
     *(("facts", w) for w in ("show", "answer")),
 ]
 WRITING = [
-    *(("ingest",), ("mcp", "install"), ("batch", "judge")),
+    *(("ingest",), ("web",), ("mcp", "install"), ("batch", "judge")),
     *(("targets", w) for w in ("add", "alias", "move")),
     *(("facts", w) for w in ("accept", "reject", "reopen", "draft", "review")),
 ]

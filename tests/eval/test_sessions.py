@@ -10,6 +10,7 @@ import pytest
 from eval.clock import rounds, sessions
 from eval.clock.baseline_sources import EAGER
 from eval.clock.baselines import Baselines
+from eval.clock.batched_timing import BatchedTiming
 from eval.clock.timed_worker import Reply, TimedWorker
 from eval.clock.timing import CallTime
 from eval.machine import CpuUse
@@ -215,3 +216,28 @@ def test_a_gpu_that_works_at_the_wrong_time_refuses_nobody_unless_it_does_so_bes
 
     with nullcontext() if times < sessions.ATTEMPTS else pytest.raises(Unrest):
         assert sessions._undisturbed_session(workers, 0, [], CpuUse)[0] is quiet
+
+
+@pytest.mark.parametrize(
+    ("candidate_us", "in_place_us", "place", "won"),
+    [(90.0, 100.0, 1.0, True), (90.0, 92.0, 1.087, False), (90.0, 110.0, 1.0, True), (50.0, 92.0, 1.0, True)],
+    ids=["the places are equal", "its place is faster", "its place is slower", "it wins by far"],
+)
+def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_place(
+    candidate_us: float, in_place_us: float, place: float, won: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = SimpleNamespace(
+        reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: SimpleNamespace(us=in_place_us)
+    )
+
+    def a_session(workers: sessions._SessionWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
+        candidate, baseline = ([CallTime(us, us)] * 9 for us in (cast(SimpleNamespace, workers.trial).us, 100.0))
+        times = rounds.RoundTimes(candidate, {EAGER: baseline}, [])
+        return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
+
+    monkeypatch.setattr(sessions, "_undisturbed_session", a_session)
+    timing, _ = sessions.time_candidate(cast(Trial, SimpleNamespace(us=candidate_us)), cast(Baselines, running), [CASE])
+
+    assert timing.place == pytest.approx(place, abs=0.001)
+    assert timing.candidate_us == pytest.approx(candidate_us * place, rel=0.001)
+    assert timing.won is won

@@ -16,11 +16,13 @@ from kb.types.skill import Skill
 from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
 from synth.authors.asking import Desk, Seat
-from synth.authors.author import Ask, Reply, Usage
+from synth.authors.author import Ask, Author, Reply, Usage
 from synth.authors.spending import Budget, Model
 from synth.authors.synthesizer import AuthorSynthesizer
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
+TASK_WITH_SUM = Task(name="row-sum", source="class Model:\n    def forward(self, x):\n        return x.sum(-1)\n")
+"""Its operation is of a known kind, so that rules are learnt for it."""
 INTERFACE = Interface(
     inputs=(TensorSpec(name="x", shape=(64, 32), dtype="float32"),),
     state=(),
@@ -88,16 +90,23 @@ class FakeJudge:
 
     interface = INTERFACE
 
-    def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0) -> None:
-        self.log, self.pause_s, self.estimate_s = log, pause_s, estimate_s
+    def __init__(self, log: Path, pause_s: float = 0.0, *, estimate_s: float = 0.0, task: Task = TASK) -> None:
+        self.log, self.pause_s, self.estimate_s, self.task = log, pause_s, estimate_s, task
+        self.busy_s = 0.0
+
+    def _work(self, seconds: float) -> None:
+        start = time.monotonic()
+        time.sleep(seconds)
+        self.busy_s += time.monotonic() - start
 
     def verify(self, one: Candidate) -> Evidence:
-        time.sleep(self.pause_s)
+        self._work(self.pause_s)
         note(self.log, one.digest)
-        return evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+        found = evidence_of(one, outcome=Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED)
+        return found.model_copy(update={"task": self.task.name, "task_digest": self.task.digest})
 
     def estimate(self, one: Candidate) -> Estimate:
-        time.sleep(self.estimate_s)
+        self._work(self.estimate_s)
         return Estimate(time_us=100.0 / speedup_of(one))
 
 
@@ -119,7 +128,7 @@ class PaidAuthor:
         return Reply(text=f"note: try {step}\n\n```cpp\n{candidate(**values).source}```\n", usage=usage)
 
 
-def asking(run: Run, *authors: PaidAuthor) -> AuthorSynthesizer:
+def asking(run: Run, *authors: Author) -> AuthorSynthesizer:
     """Asks authors for free, and records it in the run."""
     return AuthorSynthesizer(Desk([Seat(author, Model(), free=True) for author in authors], run, Budget()))
 

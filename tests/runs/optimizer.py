@@ -1,25 +1,42 @@
 """Continues a run in a child process for each order on its input, so that a test may kill it at any moment.
 
-Orders are JSON lines with `home`, `shipped`, `run`, `synthesizer` and `pause_s`. The output has the child's `pid` and,
-when it has ended, its `status`.
+Orders are JSON lines with `home`, `shipped`, `answers` (folders of recorded authors; none: the tuner), `run` and
+`pause_s`. The output has the child's `pid` and, when it has ended, its `status`.
 """
 
 import json
 import os
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kb.runs.journal import Runs
-from tests.runs.fakes import FakeJudge, PaidAuthor, asking, loop_of
+from synth.authors.author import Ask, Reply
+from synth.authors.recorded import RecordedAuthor
+from tests.runs.fakes import TASK_WITH_SUM, FakeJudge, asking, loop_of, note
 
 
-def go_on(order: dict[str, str]) -> None:
+@dataclass
+class LoggedAuthor(RecordedAuthor):
+    """Answers from files, after a pause, and logs what it is paid for."""
+
+    log: Path
+    pause_s: float
+
+    def answer(self, ask: Ask) -> Reply:
+        time.sleep(self.pause_s)
+        note(self.log, f"{self.name} {ask.number}")
+        return super().answer(ask)
+
+
+def go_on(order: dict[str, Any]) -> None:
     home, pause_s = Path(order["home"]), float(order["pause_s"])
-    judge = FakeJudge(home / "judged.log", pause_s)
+    judge = FakeJudge(home / "judged.log", pause_s, estimate_s=pause_s / 10, task=TASK_WITH_SUM)
     run, log = Runs(home).get(order["run"]), home / "paid.log"
-    paid = asking(run, PaidAuthor(log, pause_s, unreadable=True), PaidAuthor(log, pause_s, name="other"))
-    synthesizer = paid if order["synthesizer"] == "paid" else None
-    loop_of(run, home, Path(order["shipped"])).optimize(synthesizer, judge)
+    authors = [LoggedAuthor(Path(folder), log, pause_s) for folder in order["answers"]]
+    loop_of(run, home, Path(order["shipped"])).optimize(asking(run, *authors) if authors else None, judge)
 
 
 def main() -> None:

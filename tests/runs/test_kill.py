@@ -1,4 +1,7 @@
-"""A run that is killed at any moment can continue to the same journal, without repeating a proposal or a verdict."""
+"""A run that is killed at any moment can continue to the same journal, without repeating a proposal or a verdict.
+
+Authors answer from files while settings are timed: kernels that win, kernels that are wrong and then mended, and texts.
+"""
 
 import json
 import os
@@ -15,28 +18,28 @@ import pytest
 
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
-from tests.runs.fakes import TASK, template
+from tests.runs.fakes import TASK_WITH_SUM, candidate, template
 
-KILLS = 15
+KILLS = 30
 CHANCE = random.Random(7)
 SHARES = [round(CHANCE.random(), 3) for _ in range(KILLS)]
 PAUSE_S = 0.01
-EVALUATIONS = 6
+EVALUATIONS = 9
 
 
 class Optimizer:
     """A process that runs `tests.runs.optimizer`, whose children are killed."""
 
-    def __init__(self, shipped: Path) -> None:
-        self.shipped = shipped
+    def __init__(self, shipped: Path, answers: list[str]) -> None:
+        self.shipped, self.answers = shipped, answers
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.runs.optimizer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def go_on(self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None) -> tuple[int, float]:
         """Run one child; return its exit status (negative: killed) and its time in seconds."""
-        order = {"home": str(home), "shipped": str(self.shipped), "run": run.id, "synthesizer": synthesizer,
-                 "pause_s": PAUSE_S}  # fmt: skip
+        answers = self.answers if synthesizer == "authors" else []
+        order = {"home": str(home), "shipped": str(self.shipped), "run": run.id, "answers": answers, "pause_s": PAUSE_S}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -57,14 +60,27 @@ class Optimizer:
 def optimizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Optimizer]:
     library = tmp_path_factory.mktemp("library")
     Skillbook(library, shipped=library / "none").publish(template())
-    child = Optimizer(library / "skills")
+    folders = [recorded(library / name, start) for start, name in enumerate(("one", "other"))]
+    child = Optimizer(library / "skills", folders)
     yield child
     child.close()
 
 
-def started(home: Path) -> Run:
-    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=SynthesizerKind.TUNE, evaluations=EVALUATIONS)
-    return Runs(home).start(plan)
+def recorded(folder: Path, start: int) -> str:
+    """A folder with answers of an author: of the first's a third has no kernel, of the other's a half is wrong."""
+    folder.mkdir()
+    for number in range(20):
+        source = candidate(UNROLL=(1, 2, 4, 8)[(number + start) % 4]).source.replace("row sum", f"row sum {number}")
+        wrong = "// wrong\n" if start and number % 2 == 0 else ""
+        kernel = f"note: try {number}\n\n```cpp\n{source}{wrong}```\n"
+        (folder / f"{number:02}.md").write_text(kernel if start or number % 3 < 2 else "I would rather not say.")
+    return str(folder)
+
+
+def started(home: Path, synthesizer: str) -> Run:
+    kind = SynthesizerKind.AUTHORS if synthesizer == "authors" else SynthesizerKind.TUNE
+    fields = {"task": TASK_WITH_SUM, "target": "cpu-x86", "language": "cpp", "evaluations": EVALUATIONS}
+    return Runs(home).start(Plan(synthesizer=kind, **fields))
 
 
 def journal(run: Run) -> tuple[list[dict], list[dict]]:
@@ -93,21 +109,22 @@ def contents(home: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("synthesizer", ["tune", "paid"])
+@pytest.mark.parametrize("synthesizer", ["tune", "authors"])
 def test_a_killed_run_continues_to_the_same_journal(
     synthesizer: str, kills: int, optimizer: Optimizer, tmp_path: Path
 ) -> None:
     clean_home = tmp_path / "clean"
-    clean = started(clean_home)
-    optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm"), synthesizer)
+    clean = started(clean_home, synthesizer)
+    optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm", synthesizer), synthesizer)
     status, seconds = optimizer.go_on(clean_home, clean, synthesizer)
     assert status == 0
     skills = contents(clean_home)
     assert skills
+    assert any("incorrect" in path for path in skills) is (synthesizer == "authors"), "authors learn a rule"
     killed = 0
     for number, share in enumerate(SHARES[:kills]):
         home = tmp_path / str(number)
-        run = started(home)
+        run = started(home, synthesizer)
         status, _ = optimizer.go_on(home, run, synthesizer, kill_after_s=share * seconds)
         killed += status == -signal.SIGKILL
         before = Run(run.folder)

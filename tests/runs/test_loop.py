@@ -1,5 +1,6 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from kb.errors import RunError
 from kb.runs import loop
 from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
+from kb.types.evidence import Estimate
+from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
 from synth.authors import author
@@ -264,6 +267,26 @@ def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
     loop_of(again, home, library).optimize(asking(again, writer), FakeJudge(tmp_path / "judged.log"))
 
     assert [again.prompt(number).rest for number in range(1, len(writer.asked) + 1)] == writer.asked
+class Fresh(PaidAuthor):
+    """Writes another kernel each time, with the same parameters."""
+
+    def answer(self, ask: author.Ask) -> Reply:
+        time.sleep(self.pause_s)
+        source = candidate().source.replace("row sum", f"row sum {ask.number}")
+        return Reply(text=f"note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
+
+
+@pytest.mark.alone
+def test_the_device_works_most_of_the_time_while_an_author_is_slow(home: Path, library: Path, tmp_path: Path) -> None:
+    """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
+    run = start(home, evaluations=12)
+    slow = FakeJudge(tmp_path / "judged.log", 0.3, estimate_s=0.03)
+    begin = time.monotonic()
+
+    loop_of(run, home, library).optimize(asking(run, Fresh(tmp_path / "paid.log", 0.6)), slow)
+
+    assert sum(attempt.stage is not None for attempt in run.attempts) == 3
+    assert slow.busy_s / (time.monotonic() - begin) > 0.6
 
 
 class Repeating(PaidAuthor):
@@ -337,6 +360,34 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
     assert run.ended
     with pytest.raises(RunError, match="is over"):
         loop.prompt(INTERFACE)
+
+
+def test_a_submitted_candidate_is_tuned_on_request(
+    home: Path, library: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(home, kind=SynthesizerKind.EXTERNAL)
+    by_hand = loop_of(run, home, library)
+    killed = iter([Estimate(time_us=90.0), KeyboardInterrupt()])
+
+    def estimate(one: Candidate) -> Estimate:
+        came = next(killed)
+        if isinstance(came, Estimate):
+            return came
+        raise came
+
+    with monkeypatch.context() as patched:
+        patched.setattr(judge, "estimate", estimate)
+        with pytest.raises(KeyboardInterrupt):
+            by_hand.submit(candidate(), judge, tune=True)
+    assert (len(run.attempts), len(run.tried)) == (1, 1)
+
+    assert by_hand.submit(candidate(), judge, tune=True) == run.attempts[0].evidence
+
+    assert run.best
+    assert run.best.candidate == candidate(**BEST)
+    assert run.best.is_tuned
+    assert len(judge.log.read_text().splitlines()) == len(run.attempts), "nothing is judged twice"
+    assert loop_of(run, home, library).skillbook.find(run.published[-1]).candidate == candidate(**BEST)
 
 
 def test_a_repeated_request_gives_the_same_prompt(home: Path, library: Path) -> None:

@@ -219,6 +219,7 @@ def skills(draw: st.DrawFn) -> Skill:
         body=draw(TEXTS),
         target=draw(st.from_regex(r"[a-z0-9][a-z0-9._-]*", fullmatch=True)),
         preconditions=draw(PRECONDITIONS),
+        refusals=draw(WORDS),
         candidate=held,
         license=draw(TEXTS),
         compatibility=draw(TEXTS.filter(str.strip) | st.just("")),

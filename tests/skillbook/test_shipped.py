@@ -7,7 +7,7 @@ import pytest
 from eval.oracle.reference import Reference
 from eval.oracle.task import load_task
 from kb.runs.journal import Plan, SynthesizerKind
-from kb.runs.loop import fitting_skills, need_of
+from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
 from kb.targets import Targets
 

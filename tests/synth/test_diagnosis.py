@@ -4,7 +4,17 @@ import pytest
 
 from eval.languages.registry import CPP
 from kb.types.evidence import Bottleneck, CaseResult, Evidence, Finding, Grade, Outcome
-from synth.prompts.diagnosis import COMPARISONS, MEANING, NUMBER, RULES, Rule, diagnose, diagnosis_of, signals_of
+from synth.prompts.diagnosis import (
+    COMPARISONS,
+    MEANING,
+    NUMBER,
+    RULES,
+    Rule,
+    diagnose,
+    diagnosis_of,
+    quoted,
+    signals_of,
+)
 from tests.synth.samples import SCREEN, candidate, evidence
 
 KERNEL = candidate(CPP)
@@ -52,7 +62,7 @@ def test_the_smallest_failing_case_is_named_with_its_error() -> None:
 
 
 def test_findings_that_say_what_is_wrong_are_cited_and_the_others_left_out() -> None:
-    text = " ".join(diagnose(evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN,))))
+    text = " ".join(quoted(evidence(KERNEL, Outcome.OVER_LIMIT, screen=(SCREEN,))))
 
     assert "128 <= 512" not in text
     assert "over: scratchpad 81,920 B > 65,536 B [00000000000a]" in text

@@ -74,14 +74,18 @@ def test_equal_states_give_equal_moves_and_seeds_differ() -> None:
     assert len({str(after(*DRAFTED, seed=seed)) for seed in range(20)}) == 2
 
 
-def test_a_search_ends_near_the_roof() -> None:
+@pytest.mark.parametrize(
+    ("memory", "reachable", "ends"),
+    [(0.93, 0.0, True), (0.5, 0.93, True), (0.5, 0.0, False), (0.5, 0.85, False), (0.5, 1.1, False)],
+    ids=["at a rate", "at what torch reaches", "nothing measured", "below", "faster than torch, which is then no roof"],
+)
+def test_a_search_ends_near_the_reachable_roof(memory: float, reachable: float, *, ends: bool) -> None:
     near = attempt(1, DRAFT, 2.0)
-    limit = Bottleneck(kind="memory", memory=0.93, compute=0.1, citations=())
+    limit = Bottleneck(kind="memory", memory=memory, compute=0.1, reachable=reachable, citations=())
     near = near.model_copy(update={"evidence": near.evidence.model_copy(update={"bottleneck": limit})})
 
-    assert next_move(State(language="cpp", attempts=(near,)), writes=True) == Stop(
-        reason="the best kernel reaches 93% of a rate of the chip"
-    )
+    move = next_move(State(language="cpp", attempts=(near,)), writes=True)
+    assert (move == Stop(reason="the best kernel reaches 93% of the reachable roof")) is ends
 
 
 def untimed(number: int, stage: Stage) -> Attempt:

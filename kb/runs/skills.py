@@ -1,0 +1,63 @@
+"""The skills for a run."""
+
+import re
+from collections.abc import Sequence
+
+from kb.runs.journal import Plan
+from kb.skillbook.library import Skillbook
+from kb.skillbook.operations import operations_of
+from kb.skillbook.select import Need
+from kb.types.kernels import Interface, Task
+from kb.types.protocols import RecalledSkill
+from kb.types.skill import SkillStanding
+from synth.briefing.topics import helps
+
+SKILLS_CONSIDERED = 8
+
+
+def need_of(
+    plan: Plan,
+    interface: Interface,
+    scope: frozenset[str],
+    siblings: frozenset[str],
+    diagnosis: Sequence[str] = (),
+) -> Need:
+    """What a run wants skills for."""
+    return Need(
+        words=task_words(plan.task),
+        operations=operations_of(plan.task),
+        task=plan.task.digest,
+        target=plan.target,
+        scope=scope,
+        siblings=siblings,
+        language=plan.language,
+        interface=interface,
+        diagnosis=diagnosis,
+    )
+
+
+def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
+    """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
+    offered = tuple(one for one in skillbook.select(need).offered if _is_worth_telling(one, plan.task))
+    if plan.control:
+        offered = tuple(
+            RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
+            for one in offered
+            if skillbook.ships(one.skill.name)
+        )
+    return offered[:SKILLS_CONSIDERED]
+
+
+def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:
+    """Whether a skill tells the author of a kernel something: not one for a part of a task that nothing speaks for."""
+    if one.skill.is_rule:
+        return False  # runs get rules by class
+    is_a_guess = one.standing is SkillStanding.HYPOTHESIS and one.skill.candidate is not None
+    return one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
+
+
+def task_words(task: Task) -> str:
+    """Search words for a task: its name and the first line of its first docstring."""
+    docstring = re.search(r'"""\s*(.+)', task.source)
+    words = docstring[1].strip('"') if docstring else ""
+    return f"{task.name.replace('-', ' ')} {words}".strip()
