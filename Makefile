@@ -62,9 +62,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/.ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[offline,plot]'
+	$(INSTALL) -e '.[all]'
 	touch $@
 
 .venv/.ready-dev: .venv/.ready
-	$(INSTALL) -e '.[offline,plot,dev]'
+	$(INSTALL) -e '.[all,dev]'
 	touch $@

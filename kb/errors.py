@@ -32,6 +32,14 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
+EXTRAS = {
+    "judge": ("torch", "triton"),
+    "vectors": (
+        "chromadb", "huggingface_hub", "onnx", "onnxruntime", "onnxscript", "sentence_transformers", "tokenizers",
+        "transformers",
+    ),
+}  # fmt: skip
+"""The libraries that an extra of the package installs; all others come with kb itself."""
 NEAREST = 3
 """Most known names that a hint suggests."""
 
@@ -52,8 +60,10 @@ class MissingLibraryError(KbError):
     """`name` is that of the module which cannot be imported."""
 
     def __init__(self, name: str | None) -> None:
-        message = f"the library {(name or '').partition('.')[0]!r} is not installed"
-        super().__init__(message, hint="`pip install kb-hardware` installs all that kb needs")
+        library = (name or "").partition(".")[0]
+        extra = next((extra for extra, libraries in EXTRAS.items() if library in libraries), "")
+        hint = f"`pip install 'kb-hardware[{extra}]'` installs it" if extra else "`pip install kb-hardware` installs it"
+        super().__init__(f"the library {library!r} is not installed", hint=hint)
 
 
 class TargetError(KbError): ...

@@ -14,7 +14,7 @@ from eval.languages.toolchain import ToolchainLanguage
 from eval.supervisor.launch import REUSED_MEMORY
 from eval.worker.channel import Channel, Message, NotAMessage
 from kb import errors
-from kb.errors import JudgeError
+from kb.errors import JudgeError, MissingLibraryError, is_installed
 from kb.storage import slug
 from kb.types.base import Frozen
 from kb.types.evidence import Estimate, Evidence
@@ -101,6 +101,8 @@ class LocalJudge:
             device_for(isa, target)
         if sys.platform != "linux":
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
+        if not is_installed("torch"):
+            raise MissingLibraryError("torch")
         self._workloads, self._stay = max(1, len(task.workloads)), stay
         variables = {**(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
         assignment = Assignment(

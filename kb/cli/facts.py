@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
-from kb.cli.output import Json, TargetName, open_kb, show, show_notes, show_result, show_wrapped
+from kb.cli.output import Json, TargetName, counted, open_kb, show, show_notes, show_result, show_wrapped
 from kb.cli.worksheet import show_questions, show_worksheet
 from kb.errors import FactError
 
@@ -121,7 +121,9 @@ def accept(
         return
     with open_kb() as kb:
         for target in keys:
-            show(f"accepted: {len(kb.factbook.accept_answers(target, reason=reason))} facts of {target}")
+            accepted = len(kb.factbook.accept_answers(target, reason=reason))
+            waits = "" if accepted else f"; `kb facts conflicts {target}` shows what contradicts another and waits"
+            show_wrapped(f"accepted: {counted(accepted, 'facts')} of {target}{waits}")
 
 
 @app.command()
@@ -258,7 +260,8 @@ def _show_answered(found: "AnsweredFacts") -> None:
     show_notes(found)
     waiting = [fact.target for fact in found.stored if fact.standing != "holds"]
     hold = len(found.stored) - len(waiting)
-    show(f"{len(found.stored)} facts stored, {hold} of them hold, {len(found.refused)} answers refused")
+    stored, refused = counted(len(found.stored), "facts"), counted(len(found.refused), "answers")
+    show(f"{stored} stored, of which {hold} hold; {refused} refused")
     for name in dict.fromkeys(waiting):
         show_wrapped(f"`kb facts accept ID` lets one of the others hold, `kb facts accept --all {name}` all of them")
 

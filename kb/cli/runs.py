@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from kb.views.runs import AttemptView, RunView
     from kb.views.verdicts import Verdict
 
+NEEDS_AUTHOR = (
+    "somebody has to write one: `--author claude-opus-5-5 --budget 2usd` asks a model, `--author files:FOLDER` you or "
+    "an agent (docs/authors.md)"
+)
+
 app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -186,6 +191,8 @@ def _show_outcome(run: "RunView") -> None:
         show_wrapped(f"held back from the authors: {counted(run.held_back, 'private documents')}")
     next_step = f"kb submit {run.id} FILE" if run.synthesizer == "external" else f"kb runs resume {run.id}"
     show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
+    if run.ended and not run.attempts and run.synthesizer == "tune" and not run.control:
+        show_wrapped(f"no skill has a kernel for {run.task}; {NEEDS_AUTHOR}")
 
 
 def _spent(run: "RunView") -> str:

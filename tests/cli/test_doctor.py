@@ -3,6 +3,7 @@
 import random
 import shutil
 import sqlite3
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,17 @@ def test_search_without_a_model_is_reported_and_is_no_failure(
 
     assert (outcome.status, states(outcome)["model"]) == (0, state)
     assert "lexical only" in finding(outcome, "model")
+
+
+def test_a_missing_library_is_named_with_what_kb_cannot_do_and_what_to_type(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("kb.usecases.doctor.version", missing)
+
+    torch = next(check for check in run("doctor", "--json").json if check["name"] == "torch")
+
+    assert torch["finding"] == "not installed: kb judges no kernels and reads no tasks"
+    assert torch["advice"] == "`pip install 'kb-hardware[judge]'` installs it"

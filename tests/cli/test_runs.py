@@ -117,6 +117,16 @@ def test_a_candidate_is_shown_with_its_time_its_interval_and_the_baseline_of_its
     assert re.fullmatch(r"  2  incorrect +unroll by 2", lines[3])
 
 
+def test_a_run_that_had_no_kernel_to_try_says_how_to_get_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=SynthesizerKind.TUNE, evaluations=3)
+    run = Runs(home).start(plan)
+    run.append(JournalEntry(kind="ended", step=0, text="tune has nothing left to try"))
+
+    show_runs([run_view(run)])
+
+    assert "somebody has to write one: `--author claude-opus-5-5 --budget 2usd`" in capsys.readouterr().out
+
+
 def test_a_comparison_fits_a_screen_of_80_columns(on_screen: Run, home: Path) -> None:
     first, second = compared(home)
 

@@ -69,8 +69,8 @@ def test_a_file_of_answers_is_stored_and_each_refusal_has_its_reason(run: Run, m
     assert outcome.status == 1
     assert "refused: tcm_banks = 33: the quote does not hold the number 33" in outcome.out
     assert "quote the words that state the value" in outcome.out
-    assert "1 facts stored, 0 of them hold, 1 answers refused" in outcome.out
-    assert run("facts", "accept", "--all", "zchip").out == "accepted: 1 facts of zchip\n"
+    assert "1 fact stored, of which 0 hold; 1 answer refused" in outcome.out
+    assert run("facts", "accept", "--all", "zchip").out == "accepted: 1 fact of zchip\n"
     assert run("facts", "zchip", "tcm_size").status == 0
 
 
@@ -91,7 +91,7 @@ def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Pat
 
     assert "These values contradict each other:" in outcome.out
     assert outcome.out.count("manual.md:3") >= 2
-    assert "2 facts stored, 0 of them hold" in outcome.out
+    assert "2 facts stored, of which 0 hold" in outcome.out
 
 
 @pytest.mark.parametrize(
