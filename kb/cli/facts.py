@@ -250,8 +250,8 @@ def _answers_in(file: Path) -> "list[FactAnswer]":
 def _show_answered(found: "AnsweredFacts") -> None:
     for fact in found.stored:
         show(f"{fact.target} {fact.quantity} = {fact.amount} {fact.condition}  {fact.id}  {fact.place}")
-    for refused in found.refused:
-        show_wrapped(f"refused: {refused.quantity} = {refused.value}: {refused.reason}")
+    for answer in found.refused:
+        show_wrapped(f"refused: {answer.quantity} = {answer.value}: {answer.reason}")
     if found.refused:
         show_wrapped("quote the words that state the value, as `kb docs show PATH --text` prints them")
     if found.contradictions:

@@ -267,6 +267,8 @@ def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
     loop_of(again, home, library).optimize(asking(again, writer), FakeJudge(tmp_path / "judged.log"))
 
     assert [again.prompt(number).rest for number in range(1, len(writer.asked) + 1)] == writer.asked
+
+
 class Fresh(PaidAuthor):
     """Writes another kernel each time, with the same parameters."""
 
