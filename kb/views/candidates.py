@@ -155,10 +155,11 @@ def _prompt(prompt: Prompt, sources: Sources) -> PromptShown:
 
 def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
     """The fields of a candidate that come from its verdict."""
-    from synth.prompts.diagnosis import diagnose
+    from synth.prompts.diagnosis import diagnose, quoted
 
     judged, limit = verdict(evidence), evidence.bottleneck
     findings = [finding.citation for screen in evidence.screen for finding in screen.findings if finding.citation]
+    said = quoted(evidence.model_copy(update={"log": ""})) if evidence.passed else ()  # else the summary says it
     failed = [case for case in evidence.cases if case.outcome is not Outcome.PASSED]
     return {
         "outcome": evidence.outcome,
@@ -168,7 +169,7 @@ def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
         "speedup": judged.speedup,
         "baseline": evidence.timing.rivals if evidence.timing and judged.speedup else "",
         "roof_us": roof_us(judged),
-        "diagnosis": tuple(map(sources.open_text, diagnose(evidence))),
+        "diagnosis": tuple(map(sources.open_text, (*diagnose(evidence), *said))),
         "cases": tuple(f"{case.name}: {case.outcome.replace('_', ' ')}. {case.detail}".strip() for case in failed),
         "kernels": tuple(sources.open_text(line) for screen in evidence.screen for line in _lines(screen)),
         "cited": tuple(dict.fromkeys((*(limit.citations if limit else ()), *findings, *ids_in(evidence.detail)))),

@@ -17,6 +17,7 @@ from kb.errors import SkillError
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.types.kernels import Candidate
 from kb.types.skill import Preconditions, SkillKind
+from kb.types.terms import Terms
 from kb.usecases.curating import decide
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.skill_exchange import import_skills
@@ -89,7 +90,8 @@ def test_a_document_cannot_leave_its_fence(name: str, kb: KnowledgeBase, tmp_pat
 
     system, prompt = drafted(kb, "triton" if is_judged else "zc")
 
-    assert system == build_prompt(cold()).rules
+    asked = cold() if is_judged else cold().model_copy(update={"terms": Terms()})
+    assert system == build_prompt(asked).rules
     assert prompt.startswith(system)
     assert "zchip" in prompt.partition("## The hardware")[2], "the document is quoted"
     assert (MARK in prompt.lower()) is (name not in LEFT_OUT)
