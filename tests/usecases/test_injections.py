@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from eval.languages.registry import described_language
 from eval.oracle.task import load_task
 from kb.cli.output import printable
 from kb.errors import SkillError
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.types.kernels import Candidate
 from kb.types.skill import Preconditions, SkillKind
-from kb.types.terms import Terms
 from kb.usecases.curating import decide
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.skill_exchange import import_skills
@@ -90,7 +90,7 @@ def test_a_document_cannot_leave_its_fence(name: str, kb: KnowledgeBase, tmp_pat
 
     system, prompt = drafted(kb, "triton" if is_judged else "zc")
 
-    asked = cold() if is_judged else cold().model_copy(update={"terms": Terms()})
+    asked = cold() if is_judged else cold().model_copy(update={"language": described_language("zc")})
     assert system == build_prompt(asked).rules
     assert prompt.startswith(system)
     assert "zchip" in prompt.partition("## The hardware")[2], "the document is quoted"
