@@ -1,0 +1,134 @@
+"""Writes runs in the forms that other tools load."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval.oracle.task import load_task
+from kb.errors import RunError, TaskError
+from kb.exports.attempts import Kept, kept_of
+from kb.exports.failures import failures
+from kb.exports.tables import write_table
+from kb.exports.trajectories import attempt_records, preferences, traces
+from kb.runs.journal import Run
+from kb.storage import write_whole
+from kb.types.base import Frozen
+
+if TYPE_CHECKING:
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+MANIFEST = "export.json"
+
+
+class Exported(Frozen):
+    """What an export wrote; it is in the folder, too."""
+
+    form: str
+    folder: str
+    runs: tuple[str, ...]
+    files: dict[str, int]
+    """The number of records by file."""
+    held_back: int
+    """Number of attempts that were left out because of private documents, or of documents that are gone."""
+    left_out: tuple[str, ...] = ()
+    """What this form cannot hold, and why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is exported."""
+
+    kb: "KnowledgeBase"
+    kept: Sequence[Kept]
+    held_out: frozenset[str]
+    """Digests of tasks."""
+    with_passages: bool
+
+
+@dataclass
+class Written:
+    """What one form wrote."""
+
+    files: dict[str, int]
+    left_out: Sequence[str] = ()
+
+
+def _trajectories(source: Source, folder: Path) -> Written:
+    kept, held_out = source.kept, source.held_out
+    records = attempt_records(source.kb, kept, held_out, with_passages=source.with_passages)
+    return Written({
+        **write_table(folder, "attempts", records),
+        **write_table(folder, "preferences", list(preferences(kept, held_out))),
+        **write_table(folder, "traces", list(traces(kept, held_out))),
+    })  # fmt: skip
+
+
+def _failures(source: Source, folder: Path) -> Written:
+    return Written(write_table(folder, "failures", list(failures(source.kept, source.held_out))))
+
+
+FORMS: dict[str, Callable[[Source, Path], Written]] = {"trajectories": _trajectories, "failures": _failures}
+
+
+def export(
+    kb: "KnowledgeBase",
+    runs: Sequence[Run],
+    form: str,
+    folder: Path,
+    *,
+    held_out: Sequence[Path] = (),
+    with_passages: bool = False,
+) -> Exported:
+    """Write runs to a new folder, or an empty one.
+
+    Args:
+        form: A name in `FORMS`.
+        held_out: Files of tasks, or folders of them, that are held out for tests.
+        with_passages: Whether prompts keep the words of documents.
+
+    Raises:
+        RunError: there is no such form, or the folder cannot be written or holds something.
+        TaskError: there is no task in `held_out`.
+    """
+    if form not in FORMS:
+        raise RunError(f"kb exports no {form}", hint=f"known: {', '.join(FORMS)}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder} exists and is not an empty folder", hint="name a new folder")
+    distinct = list({run.id: run for run in runs}.values())
+    kept = [one for run in distinct for one in kept_of(kb, run)]
+    source = Source(kb, kept, _digests(held_out), with_passages)
+    try:
+        written = FORMS[form](source, folder)
+        done = Exported(
+            form=form,
+            folder=str(folder),
+            runs=tuple(run.id for run in distinct),
+            files=written.files,
+            held_back=sum(len(run.attempts) for run in distinct) - len(kept),
+            left_out=tuple(written.left_out),
+        )
+        write_whole(folder / MANIFEST, json.dumps(done.model_dump(mode="json", exclude={"folder"}), indent=1) + "\n")
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error}", hint="name a folder that you can write") from error
+    return done
+
+
+def _digests(paths: Sequence[Path]) -> frozenset[str]:
+    return frozenset(digest for path in paths for digest in _tasks(path))
+
+
+def _tasks(path: Path) -> list[str]:
+    """Digests of the task in a file, or of all in a folder. Raises TaskError if there is none."""
+    if not path.is_dir():
+        return [load_task(path).digest]
+    found = []
+    for file in sorted(path.rglob("*.py")) + sorted(path.rglob("*.json")):
+        try:
+            found.append(load_task(file).digest)
+        except TaskError:
+            continue  # a folder of tasks may hold other files
+    if not found:
+        raise TaskError(f"{path} holds no task", hint="name a task, or a folder of tasks")
+    return found
