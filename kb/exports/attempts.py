@@ -72,6 +72,12 @@ def path_to(one: Kept, kept: Sequence[Kept]) -> list[Kept]:
     return path
 
 
+def best_of(kept: Sequence[Kept]) -> Kept | None:
+    """The fastest that won, or else the fastest that passed; None if none did."""
+    passed = [one for one in kept if one.passed]
+    return min(passed, key=lambda one: (not one.attempt.evidence.won, one.attempt.evidence.time_us), default=None)
+
+
 def _is_open(sources: Sources, prompt: Prompt | None, texts: Sequence[str]) -> bool:
     stands = all(sources.get(id_).state == "stands" for id_ in (prompt.cited if prompt else ()))
     return stands and all(sources.open_text(text) == text for text in texts)

@@ -1,8 +1,8 @@
 """Writes runs in the forms that other tools load."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,9 @@ from eval.oracle.task import load_task
 from kb.errors import RunError, TaskError
 from kb.exports.attempts import Kept, kept_of
 from kb.exports.failures import failures
+from kb.exports.flashinfer import FLASHINFER, SOL_EXECBENCH, Dialect, write_solutions
+from kb.exports.hub import write_packages
+from kb.exports.kernelbench import write_kernelbench
 from kb.exports.tables import write_table
 from kb.exports.trajectories import attempt_records, preferences, traces
 from kb.runs.journal import Run
@@ -32,8 +35,8 @@ class Exported(Frozen):
     """The number of records by file."""
     held_back: int
     """Number of attempts that were left out because of private documents, or of documents that are gone."""
-    left_out: tuple[str, ...] = ()
-    """What this form cannot hold, and why."""
+    left_out: dict[str, int]
+    """Why this form cannot hold something, and for how many attempts."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Source:
     held_out: frozenset[str]
     """Digests of tasks."""
     with_passages: bool
+    definitions: Sequence[Path]
+    level: int
+    license: str
 
 
 @dataclass
@@ -52,7 +58,7 @@ class Written:
     """What one form wrote."""
 
     files: dict[str, int]
-    left_out: Sequence[str] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def _trajectories(source: Source, folder: Path) -> Written:
@@ -69,7 +75,26 @@ def _failures(source: Source, folder: Path) -> Written:
     return Written(write_table(folder, "failures", list(failures(source.kept, source.held_out))))
 
 
-FORMS: dict[str, Callable[[Source, Path], Written]] = {"trajectories": _trajectories, "failures": _failures}
+def _solutions(dialect: Dialect) -> Callable[[Source, Path], Written]:
+    return lambda source, folder: Written(*write_solutions(source.kb, source.kept, folder, dialect, source.definitions))
+
+
+def _kernelbench(source: Source, folder: Path) -> Written:
+    return Written(*write_kernelbench(source.kept, folder, source.level))
+
+
+def _hub(source: Source, folder: Path) -> Written:
+    return Written(*write_packages(source.kb, source.kept, folder, source.license))
+
+
+FORMS: dict[str, Callable[[Source, Path], Written]] = {
+    "trajectories": _trajectories,
+    "failures": _failures,
+    "flashinfer": _solutions(FLASHINFER),
+    "sol-execbench": _solutions(SOL_EXECBENCH),
+    "kernelbench": _kernelbench,
+    "hub": _hub,
+}
 
 
 def export(
@@ -80,6 +105,9 @@ def export(
     *,
     held_out: Sequence[Path] = (),
     with_passages: bool = False,
+    definitions: Sequence[Path] = (),
+    level: int = 0,
+    license: str = "",  # noqa: A002 - its name on the Hub
 ) -> Exported:
     """Write runs to a new folder, or an empty one.
 
@@ -87,10 +115,14 @@ def export(
         form: A name in `FORMS`.
         held_out: Files of tasks, or folders of them, that are held out for tests.
         with_passages: Whether prompts keep the words of documents.
+        definitions: Files of definitions of FlashInfer-Trace or SOL-ExecBench of which tasks were made.
+
+        level: That of the problems, for KernelBench.
+        license: Under which the user publishes kernels on the Hub, by its id there.
 
     Raises:
-        RunError: there is no such form, or the folder cannot be written or holds something.
-        TaskError: there is no task in `held_out`.
+        RunError: there is no such form, it lacks a level or a licence, or the folder is in use or cannot be written.
+        TaskError: there is no task in `held_out`, or a definition cannot be read.
     """
     if form not in FORMS:
         raise RunError(f"kb exports no {form}", hint=f"known: {', '.join(FORMS)}")
@@ -98,7 +130,7 @@ def export(
         raise RunError(f"{folder} exists and is not an empty folder", hint="name a new folder")
     distinct = list({run.id: run for run in runs}.values())
     kept = [one for run in distinct for one in kept_of(kb, run)]
-    source = Source(kb, kept, _digests(held_out), with_passages)
+    source = Source(kb, kept, _digests(held_out), with_passages, definitions, level, license)
     try:
         written = FORMS[form](source, folder)
         done = Exported(
@@ -107,7 +139,7 @@ def export(
             runs=tuple(run.id for run in distinct),
             files=written.files,
             held_back=sum(len(run.attempts) for run in distinct) - len(kept),
-            left_out=tuple(written.left_out),
+            left_out=dict(written.left_out),
         )
         write_whole(folder / MANIFEST, json.dumps(done.model_dump(mode="json", exclude={"folder"}), indent=1) + "\n")
     except OSError as error:

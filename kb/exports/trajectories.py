@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from kb.errors import CitationError, DocumentError
-from kb.exports.attempts import Kept, path_to
+from kb.exports.attempts import Kept, best_of, path_to
 from kb.exports.records import About, Named, Rewards, about, named, origin, rewards_of
 from kb.types.base import Frozen
 from kb.types.protocols import Stage
@@ -106,7 +106,7 @@ def attempt_records(
 def preferences(kept: Sequence[Kept], held_out: frozenset[str]) -> Iterator[Preference]:
     """Each attempt beside the one that it changes, and beside the best of its task, where one is surely better."""
     for same in _by_task(kept):
-        best = _best(same)
+        best = best_of(same)
         seen = set[frozenset[str]]()
         for one in same:
             others = [*path_to(one, same)[-2:-1], *([best] if best else [])]
@@ -130,7 +130,7 @@ def traces(kept: Sequence[Kept], held_out: frozenset[str]) -> Iterator[TraceReco
     """One for each run in which a candidate passed."""
     for run in dict.fromkeys(one.run for one in kept):
         own = [one for one in kept if one.run is run]
-        if (best := _best(own)) is None:
+        if (best := best_of(own)) is None:
             continue
         path = path_to(best, own)
         messages = [*_task_prompt(best, own), _answer(path[0])]
@@ -236,11 +236,6 @@ def _by_task(kept: Sequence[Kept]) -> Iterator[list[Kept]]:
         plan = one.run.plan
         same.setdefault((plan.task.digest, plan.target, plan.language), []).append(one)
     yield from same.values()
-
-
-def _best(kept: Sequence[Kept]) -> Kept | None:
-    passed = [one for one in kept if one.passed]
-    return min(passed, key=lambda one: (not one.attempt.evidence.won, one.attempt.evidence.time_us), default=None)
 
 
 def _in_order(one: Kept, other: Kept) -> tuple[Kept, Kept, str] | None:

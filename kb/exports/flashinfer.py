@@ -1,0 +1,307 @@
+"""Solutions and traces in the forms of FlashInfer-Trace and SOL-ExecBench.
+
+A task that was made of a definition keeps it, if its file is given; for others a definition is made, whose inputs are
+those of `Model` and then its parameters. See `data/` of flashinfer-ai/flashinfer-bench and of NVIDIA/SOL-ExecBench.
+"""
+
+import ast
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.oracle.definition import Definition, largest_first, values_of, workload_file
+from eval.oracle.definition import Workload as Drawn
+from eval.oracle.task import load_task
+from kb.exports.attempts import Kept
+from kb.exports.kernel_file import is_on_gpu, kernel_file
+from kb.exports.records import BREACHES
+from kb.storage import write_whole
+from kb.types.evidence import Evidence, Outcome
+from kb.types.kernels import Interface, Task, TensorSpec, Workload
+from kb.types.timing import Timing
+from kb.usecases.judging import interface_of
+
+if TYPE_CHECKING:
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+MAIN = "main.py"
+STATUSES = {
+    Outcome.PASSED: "PASSED", Outcome.INCORRECT: "INCORRECT_NUMERICAL", Outcome.COMPILE_ERROR: "COMPILE_ERROR",
+    Outcome.INCOMPATIBLE_PARAMETERS: "COMPILE_ERROR", Outcome.OVER_LIMIT: "COMPILE_ERROR",
+    Outcome.UNSUPPORTED: "COMPILE_ERROR", Outcome.TIMED_OUT: "TIMEOUT",
+}  # fmt: skip
+"""Those of both; every other outcome is a RUNTIME_ERROR, and the log says which."""
+UNKNOWN = "NaN"
+"""An error that kb did not measure."""
+_RUN = '''
+
+_models = []
+
+
+def run({arguments}):
+    """The kernel on these inputs; parameters are loaded again only when they change."""
+    state = {{{state}}}
+    versions = [(x.data_ptr(), x._version) for x in state.values()]
+    if not _models or _models[0][1] != versions:
+        with _torch.random.fork_rng():
+            _torch.manual_seed(0)
+            model = Model(*get_init_inputs()).to({tensor}.device)
+        model.load_state_dict(state)
+        _models[:] = [(model, versions, state)]
+    with _torch.no_grad():
+        return _models[0][0]({inputs})
+'''
+"""`state` is kept, so that its memory is not used again."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A definition with the workloads that a task is judged at."""
+
+    definition: dict[str, Any]
+    workloads: tuple[tuple[Workload, dict[str, Any]], ...]
+    """The values that each gives to the task's names, and its JSON; first the one of the task's file."""
+    arguments: Mapping[str, str]
+    """What `run` is given for each parameter of the model, by its name in `state_dict`."""
+
+    @property
+    def name(self) -> str:
+        return str(self.definition["name"])
+
+    @property
+    def run(self) -> str:
+        """The function of a solution, behind a file with `Model`."""
+        inputs = [name for name in self.definition["inputs"] if name not in self.arguments.values()]
+        tensors = (name for name in inputs if self.definition["inputs"][name]["shape"] is not None)
+        return _run(inputs, self.arguments, next(tensors))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Where the two forms differ."""
+
+    definition: str
+    workloads: str
+    solutions: str
+    traces: str
+    """Where each lies, by the name of the definition."""
+    statuses: Mapping[Outcome, str]
+    spec: Callable[[str, bool], dict[str, Any]]
+    """What the build of a solution says of the language, and of whether it needs a GPU."""
+
+
+FLASHINFER = Dialect(
+    "definitions/{}.json",
+    "workloads/{}.jsonl",
+    "solutions/{}",
+    "traces/{}.jsonl",
+    STATUSES,
+    lambda language, gpu: {
+        "language": "triton" if language == "triton" else "python",
+        "target_hardware": ["cuda" if gpu else "cpu"],
+    },
+)
+SOL_EXECBENCH = Dialect(
+    "{}/definition.json",
+    "{}/workload.jsonl",
+    "{}/solutions",
+    "{}/traces.jsonl",
+    STATUSES | dict.fromkeys(BREACHES, "REWARD_HACK"),
+    lambda language, gpu: {
+        "languages": ["triton" if language == "triton" else "pytorch"],
+        "target_hardware": ["LOCAL"],
+    },
+)
+
+
+def write_solutions(
+    kb: "KnowledgeBase", kept: Sequence[Kept], folder: Path, dialect: Dialect, definitions: Sequence[Path]
+) -> tuple[dict[str, int], Counter[str]]:
+    """Write definitions, workloads, solutions and traces.
+
+    Args:
+        definitions: Files of definitions of which tasks were made.
+
+    Returns:
+        The number of records by kind, and of attempts by the reason why something of them is left out.
+    """
+    given = dict(map(_given, definitions))
+    problems: dict[str, tuple[Problem, Interface]] = {}
+    solutions, traces, left_out = 0, dict[str, list[dict[str, Any]]](), Counter[str]()
+    for one in kept:
+        task, names = one.run.plan.task, [problem.name for problem, _ in problems.values()]
+        if task.digest not in problems:
+            interface = interface_of(kb, task, one.run.plan.target)
+            found = given.get(task.digest) or made_of(task, interface, names)
+            if isinstance(found, str):
+                left_out[found] += 1
+                continue
+            problems[task.digest] = found, interface
+        problem, interface = problems[task.digest]
+        source = kernel_file(task, one.attempt.candidate, one.attempt.evidence, interface)
+        if not source:
+            left_out[f"a kernel in {one.attempt.candidate.language} is no Python file"] += 1
+            continue
+        file = folder / dialect.solutions.format(problem.name) / f"{one.id}.json"
+        _write(file, [solution_of(one, problem, source, dialect)], indent=1)
+        solutions += 1
+        own = traces_of(one, problem, dialect)
+        traces.setdefault(problem.name, []).extend(own)
+        left_out["no trace, because it passed and has no time that counts"] += not own
+    for problem, _ in problems.values():
+        name, workloads = problem.name, [raw for _, raw in problem.workloads]
+        _write(folder / dialect.definition.format(name), [problem.definition], indent=1)
+        traced = dialect is FLASHINFER
+        lines = [{"definition": name, "workload": raw} if traced else raw for raw in workloads]
+        _write(folder / dialect.workloads.format(name), lines)
+        _write(folder / dialect.traces.format(name), traces.get(name, []))
+    counts = {
+        "definitions": len(problems), "workloads": sum(len(problem.workloads) for problem, _ in problems.values()),
+        "solutions": solutions, "traces": sum(map(len, traces.values())),
+    }  # fmt: skip
+    return counts, +left_out
+
+
+def made_of(task: Task, interface: Interface, taken: Sequence[str]) -> Problem | str:
+    """A definition of a task, or why there is none.
+
+    Args:
+        taken: Names of other definitions.
+    """
+    names = [_name(tensor.name) for tensor in interface.inputs]
+    tensors = [*interface.inputs, *interface.state, *interface.outputs]
+    if not names or _arguments(task.source) != len(names):
+        return "its task takes inputs that are no tensors"
+    if len(task.workloads) > 1:
+        return "its task has several workloads; name the definition of which it was made"
+    state = {tensor.name: f"state_{_name(tensor.name)}" for tensor in interface.state}
+    inputs = dict(zip([*names, *state.values()], map(_tensor, [*interface.inputs, *interface.state]), strict=True))
+    name = task.name.replace("-", "_")
+    definition = {
+        "name": f"{name}_{task.digest[:8]}" if name in taken else name,
+        "op_type": name,
+        "description": f"The task {task.name} of kb; parameters of its model are inputs.",
+        "axes": {f"n{size}": {"type": "const", "value": size} for tensor in tensors for size in tensor.shape},
+        "inputs": inputs,
+        "outputs": {_name(tensor.name): _tensor(tensor) for tensor in interface.outputs},
+        "reference": f"{task.source.rstrip()}\n\n\nimport torch as _torch\n{_run(names, state, names[0])}",
+    }
+    workload = {
+        "uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, task.digest)),
+        "axes": {},
+        "inputs": {name: {"type": "random"} for name in inputs},
+    }
+    return Problem(definition, (({}, workload),), state)
+
+
+def _given(path: Path) -> tuple[str, Problem]:
+    """The digest of the task that is made of a definition, and its problem. Raises TaskError as `load_task`."""
+    task, file = load_task(path), workload_file(path)
+    definition = json.loads(path.read_text(encoding="utf-8"))
+    defined = Definition.model_validate(definition)
+    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines()) if file else ()
+    raw = [line.get("workload", line) for line in lines if line]
+    by_values = {repr(values_of(defined, one)): each for each in raw if (one := Drawn.model_validate(each)).is_drawn}
+    values = task.workloads or (values_of(defined, largest_first(defined, [*map(Drawn.model_validate, raw)], "")[0]),)
+    return task.digest, Problem(definition, tuple((each, by_values[repr(each)]) for each in values), {})
+
+
+def solution_of(one: Kept, problem: Problem, source: str, dialect: Dialect) -> dict[str, Any]:
+    candidate, evidence = one.attempt.candidate, one.attempt.evidence
+    return {
+        "name": one.id,
+        "definition": problem.name,
+        "author": one.attempt.author or "kb",
+        "description": "\n".join(filter(None, (one.attempt.note, one.verdict.summary))),
+        "spec": {
+            **dialect.spec(candidate.language, is_on_gpu(candidate, evidence)),
+            "entry_point": f"{MAIN}::run",
+            "destination_passing_style": False,
+        },
+        "sources": [{"path": MAIN, "content": source + problem.run}],
+    }
+
+
+def traces_of(one: Kept, problem: Problem, dialect: Dialect) -> list[dict[str, Any]]:
+    """What the judge found, for each workload that it timed; none if it passed without a time, which no trace says."""
+    evidence, by_values = one.attempt.evidence, {repr(values): raw for values, raw in problem.workloads}
+    first = problem.workloads[0][1]
+    status = dialect.statuses.get(evidence.outcome, "RUNTIME_ERROR")
+    if evidence.outcome is Outcome.BAD_OUTPUT:
+        status = "INCORRECT_DTYPE" if "dtype" in evidence.detail else "INCORRECT_SHAPE"
+    found: dict[str, Any] = {
+        "status": status,
+        "environment": _environment(evidence),
+        "timestamp": evidence.created,
+        "log": f"{evidence.outcome}: {evidence.detail}\n{evidence.log}".strip(),
+    }
+    if status in ("PASSED", "INCORRECT_NUMERICAL"):
+        found["correctness"] = _correctness(evidence)
+    evaluated = [(first, found)]
+    if status == "PASSED":
+        timed = evidence.timing.workloads if evidence.timing and not evidence.untimed else ()
+        evaluated = [
+            (by_values.get(repr(timing.workload), first), found | {"performance": _performance(timing)})
+            for timing in timed
+        ]
+    return [
+        {"definition": problem.name, "workload": workload, "solution": one.id, "evaluation": evaluation}
+        for workload, evaluation in evaluated
+    ]
+
+
+def _run(inputs: Sequence[str], state: Mapping[str, str], tensor: str) -> str:
+    return _RUN.format(
+        arguments=", ".join((*inputs, *state.values())),
+        state=", ".join(f"{name!r}: {argument}" for name, argument in state.items()),
+        inputs=", ".join(inputs),
+        tensor=tensor,
+    )
+
+
+def _tensor(tensor: TensorSpec) -> dict[str, Any]:
+    return {"shape": [f"n{size}" for size in tensor.shape], "dtype": tensor.dtype}
+
+
+def _correctness(evidence: Evidence) -> dict[str, Any]:
+    """The largest errors over all cases, which have other sizes too."""
+    errors = [case.max_error for case in evidence.cases if case.max_error is not None]
+    ratios = [case.error_ratio for case in evidence.cases if case.error_ratio is not None]
+    extra = {"cases": len(evidence.cases), "error_over_allowed": max(ratios, default=None)}
+    return {"max_relative_error": UNKNOWN, "max_absolute_error": max(errors, default=UNKNOWN), "extra": extra}
+
+
+def _performance(timing: Timing) -> dict[str, float]:
+    """Against the fastest baseline, which is more than the reference as it stands."""
+    return {
+        "latency_ms": timing.candidate_us / 1000,
+        "reference_latency_ms": timing.baseline_us / 1000,
+        "speedup_factor": timing.speedup,
+    }
+
+
+def _environment(evidence: Evidence) -> dict[str, Any]:
+    machine = evidence.environment.get("gpu") or evidence.environment.get("machine") or "unknown"
+    return {"hardware": machine, "libs": evidence.environment}
+
+
+def _arguments(source: str) -> int:
+    """Number of arguments of the reference's `forward`."""
+    model = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Model")
+    forward = next((n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward"), None)
+    return len(forward.args.posonlyargs) + len(forward.args.args) - 1 if forward else -1
+
+
+def _name(name: str) -> str:
+    """A name of a tensor as one of Python."""
+    return re.sub(r"\W", "_", name)
+
+
+def _write(file: Path, records: Sequence[object], indent: int | None = None) -> None:
+    if records:
+        write_whole(file, "".join(f"{json.dumps(record, indent=indent)}\n" for record in records))
