@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 MAIN = "main.py"
+PYTHON = ("triton", "torch")
+"""Languages whose candidates define `ModelNew`."""
 STATUSES = {
     Outcome.PASSED: "PASSED", Outcome.INCORRECT: "INCORRECT_NUMERICAL", Outcome.COMPILE_ERROR: "COMPILE_ERROR",
     Outcome.INCOMPATIBLE_PARAMETERS: "COMPILE_ERROR", Outcome.OVER_LIMIT: "COMPILE_ERROR",
@@ -56,7 +58,18 @@ def run({arguments}):
     with _torch.no_grad():
         return _models[0][0]({inputs})
 '''
-"""`state` is kept, so that its memory is not used again."""
+"""Behind a file with `Model`. `state` is kept, so that its memory is not used again."""
+_PLAIN = """
+
+_models = []
+
+
+def run({arguments}):
+    if not _models:
+        _models.append(ModelNew())
+    return _models[0]({arguments})
+"""
+"""Behind a candidate whose task has neither parameters nor numbers for `Model(...)`."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +87,14 @@ class Problem:
         return str(self.definition["name"])
 
     @property
-    def run(self) -> str:
-        """The function of a solution, behind a file with `Model`."""
-        inputs = [name for name in self.definition["inputs"] if name not in self.arguments.values()]
-        tensors = (name for name in inputs if self.definition["inputs"][name]["shape"] is not None)
-        return _run(inputs, self.arguments, next(tensors))
+    def inputs(self) -> list[str]:
+        """What `Model` is given."""
+        return [name for name in self.definition["inputs"] if name not in self.arguments.values()]
+
+    @property
+    def tensor(self) -> str:
+        """The first of the inputs that is no number."""
+        return next(name for name in self.inputs if self.definition["inputs"][name]["shape"] is not None)
 
 
 @dataclass(frozen=True)
@@ -143,7 +159,7 @@ def write_solutions(
                 continue
             problems[task.digest] = found, interface
         problem, interface = problems[task.digest]
-        source = kernel_file(task, one.attempt.candidate, one.attempt.evidence, interface)
+        source = _source(one, problem, interface)
         if not source:
             left_out[f"a kernel in {one.attempt.candidate.language} is no Python file"] += 1
             continue
@@ -223,7 +239,7 @@ def solution_of(one: Kept, problem: Problem, source: str, dialect: Dialect) -> d
             "entry_point": f"{MAIN}::run",
             "destination_passing_style": False,
         },
-        "sources": [{"path": MAIN, "content": source + problem.run}],
+        "sources": [{"path": MAIN, "content": source}],
     }
 
 
@@ -253,6 +269,28 @@ def traces_of(one: Kept, problem: Problem, dialect: Dialect) -> list[dict[str, A
         {"definition": problem.name, "workload": workload, "solution": one.id, "evaluation": evaluation}
         for workload, evaluation in evaluated
     ]
+
+
+def _source(one: Kept, problem: Problem, interface: Interface) -> str:
+    """The file of a solution; empty if there is none in Python."""
+    task, candidate = one.run.plan.task, one.attempt.candidate
+    if candidate.language in PYTHON and not problem.arguments and _is_plain(task.source, candidate.source):
+        return candidate.source.rstrip() + "\n" + _PLAIN.format(arguments=", ".join(problem.inputs))
+    source = kernel_file(task, candidate, one.attempt.evidence, interface)
+    return source and source + _run(problem.inputs, problem.arguments, problem.tensor)
+
+
+def _is_plain(task: str, candidate: str) -> bool:
+    """Whether `ModelNew()` is all that it takes to build the candidate."""
+    try:
+        tree = ast.parse(candidate)
+    except (SyntaxError, ValueError):
+        return True  # as it was refused
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    init = next(n for n in ast.parse(task).body if isinstance(n, ast.FunctionDef) and n.name == "get_init_inputs")
+    returned = [node.value for node in ast.walk(init) if isinstance(node, ast.Return)]
+    no_init = all(isinstance(value, ast.List | ast.Tuple) and not value.elts for value in returned)
+    return no_init and not names & {"run", "load_reference"}
 
 
 def _run(inputs: Sequence[str], state: Mapping[str, str], tensor: str) -> str:
