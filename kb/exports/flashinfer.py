@@ -191,10 +191,10 @@ def made_of(task: Task, interface: Interface, taken: Sequence[str]) -> Problem |
     """
     names = [_name(tensor.name) for tensor in interface.inputs]
     tensors = [*interface.inputs, *interface.state, *interface.outputs]
-    if not names or _arguments(task.source) != len(names):
-        return "its task takes inputs that are no tensors"
     if len(task.workloads) > 1:
         return "its task has several workloads; name the definition of which it was made"
+    if not names or _arguments(task.source) != len(names):
+        return "its task takes inputs that are no tensors"
     state = {tensor.name: f"state_{_name(tensor.name)}" for tensor in interface.state}
     inputs = dict(zip([*names, *state.values()], map(_tensor, [*interface.inputs, *interface.state]), strict=True))
     name = task.name.replace("-", "_")
