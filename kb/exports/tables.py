@@ -11,14 +11,13 @@ from kb.types.base import Frozen
 
 def write_table(folder: Path, name: str, records: Sequence[Frozen]) -> dict[str, int]:
     """Write the records; returns the number of them by file."""
-    file = folder / f"{name}.jsonl"
-    write_whole(file, "".join(f"{json.dumps(record.model_dump(mode='json'))}\n" for record in records))
-    written = {file.name: len(records)}
-    if records and find_spec("pyarrow"):
-        from pyarrow import json as arrow
-        from pyarrow import parquet
+    file, rows = folder / f"{name}.jsonl", [record.model_dump(mode="json") for record in records]
+    write_whole(file, "".join(f"{json.dumps(row)}\n" for row in rows))
+    written = {file.name: len(rows)}
+    if rows and find_spec("pyarrow"):
+        from pyarrow import Table, parquet
 
-        table = arrow.read_json(file)
-        parquet.write_table(table, file.with_suffix(".parquet"))
-        written[file.with_suffix(".parquet").name] = table.num_rows
+        columns = file.with_suffix(".parquet")
+        parquet.write_table(Table.from_pylist(rows), columns)
+        written[columns.name] = len(rows)
     return written
