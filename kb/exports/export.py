@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ class Source:
     kb: "KnowledgeBase"
     kept: Sequence[Kept]
     held_out: frozenset[str]
-    """Digests of tasks."""
+    """Sources of tasks."""
     with_passages: bool
     definitions: Sequence[Path]
     level: int
@@ -130,7 +131,7 @@ def export(
         raise RunError(f"{folder} exists and is not an empty folder", hint="name a new folder")
     distinct = list({run.id: run for run in runs}.values())
     kept = [one for run in distinct for one in kept_of(kb, run)]
-    source = Source(kb, kept, _digests(held_out), with_passages, definitions, level, license)
+    source = Source(kb, kept, _sources(held_out), with_passages, definitions, level, license)
     try:
         written = FORMS[form](source, folder)
         done = Exported(
@@ -147,20 +148,18 @@ def export(
     return done
 
 
-def _digests(paths: Sequence[Path]) -> frozenset[str]:
-    return frozenset(digest for path in paths for digest in _tasks(path))
+def _sources(paths: Sequence[Path]) -> frozenset[str]:
+    return frozenset(source for path in paths for source in _tasks(path))
 
 
 def _tasks(path: Path) -> list[str]:
-    """Digests of the task in a file, or of all in a folder. Raises TaskError if there is none."""
+    """The source of the task in a file, or of all in a folder. Raises TaskError if there is none."""
     if not path.is_dir():
-        return [load_task(path).digest]
+        return [load_task(path).source]
     found = []
-    for file in sorted(path.rglob("*.py")) + sorted(path.rglob("*.json")):
-        try:
-            found.append(load_task(file).digest)
-        except TaskError:
-            continue  # a folder of tasks may hold other files
+    for file in (file for file in sorted(path.rglob("*")) if file.suffix in (".py", ".json")):
+        with suppress(TaskError):  # a folder of tasks may hold other files
+            found.append(load_task(file).source)
     if not found:
         raise TaskError(f"{path} holds no task", hint="name a task, or a folder of tasks")
     return found

@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,8 +38,10 @@ STATUSES = {
     Outcome.UNSUPPORTED: "COMPILE_ERROR", Outcome.TIMED_OUT: "TIMEOUT",
 }  # fmt: skip
 """Those of both; every other outcome is a RUNTIME_ERROR, and the log says which."""
-UNKNOWN = "NaN"
-"""An error that kb did not measure."""
+DTYPES = frozenset({
+    "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int64", "int32", "int16", "int8", "bool",
+})  # fmt: skip
+"""Types of tensors in a definition."""
 _RUN = '''
 
 _models = []
@@ -151,14 +153,14 @@ def write_solutions(
     solutions, traces, left_out = 0, dict[str, list[dict[str, Any]]](), Counter[str]()
     for one in kept:
         task, names = one.run.plan.task, [problem.name for problem, _ in problems.values()]
-        if task.digest not in problems:
+        if task.source not in problems:
             interface = interface_of(kb, task, one.run.plan.target)
-            found = given.get(task.digest) or made_of(task, interface, names)
+            found = given.get(task.source) or made_of(task, interface, names)
             if isinstance(found, str):
                 left_out[found] += 1
                 continue
-            problems[task.digest] = found, interface
-        problem, interface = problems[task.digest]
+            problems[task.source] = found, interface
+        problem, interface = problems[task.source]
         source = _source(one, problem, interface)
         if not source:
             left_out[f"a kernel in {one.attempt.candidate.language} is no Python file"] += 1
@@ -170,10 +172,11 @@ def write_solutions(
         traces.setdefault(problem.name, []).extend(own)
         left_out["no trace, because it passed and has no time that counts"] += not own
     for problem, _ in problems.values():
-        name, workloads = problem.name, [raw for _, raw in problem.workloads]
-        _write(folder / dialect.definition.format(name), [problem.definition], indent=1)
-        traced = dialect is FLASHINFER
-        lines = [{"definition": name, "workload": raw} if traced else raw for raw in workloads]
+        name, definition, lines = problem.name, problem.definition, [raw for _, raw in problem.workloads]
+        if dialect is FLASHINFER:
+            definition = {"op_type": name} | definition  # SOL-ExecBench does not ask for one
+            lines = [{"definition": name, "workload": raw} for raw in lines]
+        _write(folder / dialect.definition.format(name), [definition], indent=1)
         _write(folder / dialect.workloads.format(name), lines)
         _write(folder / dialect.traces.format(name), traces.get(name, []))
     counts = {
@@ -195,6 +198,8 @@ def made_of(task: Task, interface: Interface, taken: Sequence[str]) -> Problem |
         return "its task has several workloads; name the definition of which it was made"
     if not names or _arguments(task.source) != len(names):
         return "its task takes inputs that are no tensors"
+    if unknown := {tensor.dtype for tensor in tensors} - DTYPES:
+        return f"no definition has tensors of {' and '.join(sorted(unknown))}"
     state = {tensor.name: f"state_{_name(tensor.name)}" for tensor in interface.state}
     inputs = dict(zip([*names, *state.values()], map(_tensor, [*interface.inputs, *interface.state]), strict=True))
     name = task.name.replace("-", "_")
@@ -207,24 +212,31 @@ def made_of(task: Task, interface: Interface, taken: Sequence[str]) -> Problem |
         "outputs": {_name(tensor.name): _tensor(tensor) for tensor in interface.outputs},
         "reference": f"{task.source.rstrip()}\n\n\nimport torch as _torch\n{_run(names, state, names[0])}",
     }
-    workload = {
-        "uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, task.digest)),
-        "axes": {},
-        "inputs": {name: {"type": "random"} for name in inputs},
-    }
-    return Problem(definition, (({}, workload),), state)
+    return Problem(definition, (({}, _workload(task, inputs)),), state)
 
 
 def _given(path: Path) -> tuple[str, Problem]:
-    """The digest of the task that is made of a definition, and its problem. Raises TaskError as `load_task`."""
+    """The source of the task that is made of a definition, and its problem. Raises TaskError as `load_task`."""
     task, file = load_task(path), workload_file(path)
     definition = json.loads(path.read_text(encoding="utf-8"))
-    defined = Definition.model_validate(definition)
-    lines = map(json.loads, file.read_text(encoding="utf-8").splitlines()) if file else ()
-    raw = [line.get("workload", line) for line in lines if line]
-    by_values = {repr(values_of(defined, one)): each for each in raw if (one := Drawn.model_validate(each)).is_drawn}
-    values = task.workloads or (values_of(defined, largest_first(defined, [*map(Drawn.model_validate, raw)], "")[0]),)
-    return task.digest, Problem(definition, tuple((each, by_values[repr(each)]) for each in values), {})
+    defined, lines = (
+        Definition.model_validate(definition),
+        file.read_text(encoding="utf-8").splitlines() if file else [],
+    )
+    raw = [line.get("workload", line) for line in map(json.loads, filter(str.strip, lines))]
+    usable = largest_first(defined, [Drawn.model_validate(each) for each in raw], str(path))
+    by_values = {repr(values_of(defined, Drawn.model_validate(each))): each for each in raw}
+    first = _workload(task, defined.inputs)  # of a definition without workloads
+    values = task.workloads or (values_of(defined, usable[0]),)
+    return task.source, Problem(definition, tuple((each, by_values.get(repr(each), first)) for each in values), {})
+
+
+def _workload(task: Task, inputs: Iterable[str]) -> dict[str, Any]:
+    return {
+        "uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, task.source)),
+        "axes": {},
+        "inputs": {name: {"type": "random"} for name in inputs},
+    }
 
 
 def solution_of(one: Kept, problem: Problem, source: str, dialect: Dialect) -> dict[str, Any]:
@@ -307,11 +319,11 @@ def _tensor(tensor: TensorSpec) -> dict[str, Any]:
 
 
 def _correctness(evidence: Evidence) -> dict[str, Any]:
-    """The largest errors over all cases, which have other sizes too."""
+    """The largest error over all cases, which have other sizes too. kb measures no relative error."""
     errors = [case.max_error for case in evidence.cases if case.max_error is not None]
     ratios = [case.error_ratio for case in evidence.cases if case.error_ratio is not None]
     extra = {"cases": len(evidence.cases), "error_over_allowed": max(ratios, default=None)}
-    return {"max_relative_error": UNKNOWN, "max_absolute_error": max(errors, default=UNKNOWN), "extra": extra}
+    return {"extra": extra} | ({"max_absolute_error": max(errors)} if errors else {})
 
 
 def _performance(timing: Timing) -> dict[str, float]:

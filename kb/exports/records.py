@@ -63,7 +63,7 @@ def rewards_of(one: Kept) -> Rewards:
 def about(one: Kept, held_out: frozenset[str]) -> dict[str, str | bool]:
     plan = one.run.plan
     return {
-        "task": plan.task.name, "task_digest": plan.task.digest, "held_out": plan.task.digest in held_out,
+        "task": plan.task.name, "task_digest": plan.task.digest, "held_out": plan.task.source in held_out,
         "target": plan.target, "language": plan.language, "run": one.run.id, "kb": __version__,
     }  # fmt: skip
 

@@ -10,7 +10,7 @@ from kb.errors import RunError
 from kb.exports.export import FORMS, export
 from kb.exports.trajectories import without_passages
 from kb.runs.journal import Run
-from kb.types.kernels import Task
+from kb.types.kernels import Precision, Task
 from kb.types.protocols import Stage
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.prompts.prompt import Prompt
@@ -78,7 +78,7 @@ def test_a_task_that_is_held_out_is_marked_by_its_source(
     tasks.mkdir()
     (tasks / "t.py").write_text(source)
     (tasks / "helper.py").write_text("")
-    run = started(home, task=Task(name="t", source=source + changed))
+    run = started(home, task=Task(name="t", source=source + changed, precision=Precision.IEEE))
     judge(run, propose(run, candidate()))
 
     (record,) = exported(kb, run, tmp_path / "out", held_out=[tasks])["attempts"]

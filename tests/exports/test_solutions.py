@@ -197,6 +197,42 @@ def test_a_definition_of_which_the_task_was_made_is_kept_with_its_workloads(
     assert torch.equal(found, x * 2.5 + flat.view(3, 8))
 
 
+def test_a_definition_without_variable_axes_needs_no_workloads(kb: KnowledgeBase, home: Path, tmp_path: Path) -> None:
+    changes = {
+        "name": "fixed", "axes": {"n": {"type": "const", "value": 8}}, "inputs": {"x": {"shape": ["n"], "dtype": "float32"}},
+        "reference": "def run(x):\n    return x * 2\n",
+    }  # fmt: skip
+    file, out = definition(tmp_path, changes, []), tmp_path / "out"
+
+    export(kb, [run_of(home, load_task(file), in_torch(TWICE_NEW))], "flashinfer", out, definitions=[file])
+
+    assert json.loads((out / "definitions" / "fixed.json").read_text()) == {"op_type": "fixed"} | json.loads(
+        file.read_text()
+    )
+    (workload,) = records(out / "workloads" / "fixed.jsonl")
+    assert workload["workload"]["inputs"] == {"x": {"type": "random"}}
+
+
+UNDEFINED = {
+    "return [torch.randn(4, 3), 2]": "its task takes inputs that are no tensors",
+    "return [torch.randn(4, 3).double()]": "no definition has tensors of float64",
+}
+
+
+@pytest.mark.parametrize("drawn", UNDEFINED)
+def test_a_task_that_no_definition_can_state_is_left_out(
+    drawn: str, kb: KnowledgeBase, home: Path, tmp_path: Path
+) -> None:
+    forward = "def forward(self, x, by):" if drawn.endswith("2]") else "def forward(self, x):"
+    source = TWICE.source.replace("return [torch.randn(4, 3)]", drawn).replace("def forward(self, x):", forward)
+
+    done = export(
+        kb, [run_of(home, Task(name="t", source=source), in_torch(TWICE_NEW))], "flashinfer", tmp_path / "out"
+    )
+
+    assert (done.files["definitions"], done.left_out) == (0, {UNDEFINED[drawn]: 1})
+
+
 def test_an_exported_solution_is_read_as_the_candidate_that_it_was(
     kb: KnowledgeBase, home: Path, tmp_path: Path
 ) -> None:
