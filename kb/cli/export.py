@@ -31,7 +31,7 @@ def export(
         typer.Option(metavar="FILE", help="A definition of which a task was made: solutions are for it."),
     ] = None,
     level: Annotated[int | None, typer.Option(min=1, metavar="N", help="The problems' level, for kernelbench.")] = None,
-    license_: Annotated[
+    licence: Annotated[
         str, typer.Option("--license", metavar="ID", help="What you publish the kernels under, for hub: mit.")
     ] = "",
     with_passages: Annotated[
@@ -64,7 +64,7 @@ def export(
             with_passages=with_passages,
             definitions=definition or (),
             level=level or 0,
-            license=license_,
+            licence=licence,
         )
     show_result(done, _show, as_json=as_json)
 

@@ -1,7 +1,7 @@
 """The attempts of runs that may leave the user's machines, with what was asked and answered.
 
-An attempt is held back if its prompt cites a private document or one that is gone, if any of its texts repeats a line
-of a private document, or if the attempt that it changes is held back.
+An attempt is held back if its prompt cites a private document or one that is gone, or shows an attempt that is held
+back; if any of its texts repeats a line of a private document; or if the attempt that it changes is held back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,12 +54,15 @@ def kept_of(kb: "KnowledgeBase", run: Run) -> list[Kept]:
     sources = Sources(kb, (id_ for prompt in prompts.values() for id_ in prompt.cited))
     answered = {candidate: request for request, candidate in candidates_by_request(run).items()}
     exchanges = {exchange.number: exchange for exchange in run.exchanges}
-    kept: dict[int, Kept] = {}
+    kept, held_back = dict[int, Kept](), list[str]()
     for number, attempt in enumerate(run.attempts, start=1):
         prompt, exchange = prompts.get(number), exchanges.get(answered.get(number, 0))
-        open_parent = not attempt.parent or attempt.parent in kept
-        if open_parent and _is_open(sources, prompt, [run.plan.task.source, *_texts(attempt, prompt, exchange)]):
+        texts = [run.plan.task.source, *_texts(attempt, prompt, exchange)]
+        shows = any(words in prompt.text for words in held_back) if prompt else False
+        if (attempt.parent in (0, *kept)) and not shows and _is_open(sources, prompt, texts):
             kept[number] = Kept(run, number, attempt, verdict(attempt.evidence), prompt, exchange, tag)
+        else:
+            held_back += filter(None, map(str.strip, (attempt.candidate.source, attempt.note, *attempt.plans)))
     return list(kept.values())
 
 

@@ -51,7 +51,7 @@ class Source:
     with_passages: bool
     definitions: Sequence[Path]
     level: int
-    license: str
+    licence: str
 
 
 @dataclass
@@ -85,7 +85,7 @@ def _kernelbench(source: Source, folder: Path) -> Written:
 
 
 def _hub(source: Source, folder: Path) -> Written:
-    return Written(*write_packages(source.kb, source.kept, folder, source.license))
+    return Written(*write_packages(source.kb, source.kept, folder, source.licence))
 
 
 FORMS: dict[str, Callable[[Source, Path], Written]] = {
@@ -108,7 +108,7 @@ def export(
     with_passages: bool = False,
     definitions: Sequence[Path] = (),
     level: int = 0,
-    license: str = "",  # noqa: A002 - its name on the Hub
+    licence: str = "",
 ) -> Exported:
     """Write runs to a new folder, or an empty one.
 
@@ -117,9 +117,8 @@ def export(
         held_out: Files of tasks, or folders of them, that are held out for tests.
         with_passages: Whether prompts keep the words of documents.
         definitions: Files of definitions of FlashInfer-Trace or SOL-ExecBench of which tasks were made.
-
         level: That of the problems, for KernelBench.
-        license: Under which the user publishes kernels on the Hub, by its id there.
+        licence: Under which the user publishes kernels on the Hub, by its id there.
 
     Raises:
         RunError: there is no such form, it lacks a level or a licence, or the folder is in use or cannot be written.
@@ -131,7 +130,7 @@ def export(
         raise RunError(f"{folder} exists and is not an empty folder", hint="name a new folder")
     distinct = list({run.id: run for run in runs}.values())
     kept = [one for run in distinct for one in kept_of(kb, run)]
-    source = Source(kb, kept, _sources(held_out), with_passages, definitions, level, license)
+    source = Source(kb, kept, _sources(held_out), with_passages, definitions, level, licence)
     try:
         written = FORMS[form](source, folder)
         done = Exported(

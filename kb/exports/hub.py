@@ -46,12 +46,12 @@ Model = _module.Model
 
 
 def write_packages(
-    kb: "KnowledgeBase", kept: Sequence[Kept], folder: Path, license_: str
+    kb: "KnowledgeBase", kept: Sequence[Kept], folder: Path, licence: str
 ) -> tuple[dict[str, int], Counter[str]]:
     """Write a package for the best kernel of each run.
 
     Args:
-        license_: Under which the user publishes the kernels, by its id on the Hub.
+        licence: Under which the user publishes the kernels, by its id on the Hub.
 
     Returns:
         The number of files by package, and of runs by the reason why they have none.
@@ -59,7 +59,7 @@ def write_packages(
     Raises:
         RunError: no licence is named.
     """
-    if not license_:
+    if not licence:
         raise RunError("a package for the Hub names its licence", hint="for example --license mit")
     counts, left_out = dict[str, int](), Counter[str]()
     for run in dict.fromkeys(one.run for one in kept):
@@ -78,41 +78,41 @@ def write_packages(
             continue
         backend = isa.backend if gpu else CPU
         name = _free_name(run.plan.task.name, run.plan.target, counts)
-        files = package_of(best, name, BACKENDS.get(backend, backend), source, license_)
+        files = package_of(best, name, BACKENDS.get(backend, backend), source, licence)
         for path, text in files.items():
             write_whole(folder / name / path, text)
         counts[name] = len(files)
     return counts, left_out
 
 
-def package_of(one: Kept, name: str, backend: str, source: str, license_: str) -> dict[str, str]:
+def package_of(one: Kept, name: str, backend: str, source: str, licence: str) -> dict[str, str]:
     """The text of each file of a package by its path."""
     module = name.replace("-", "_")
     built = {"__init__.py": source, f"{module}/__init__.py": _COMPATIBLE}
-    general = {"name": name, "version": 1, "edition": EDITION, "license": license_, "backends": [backend]}
+    general = {"name": name, "version": 1, "edition": EDITION, "license": licence, "backends": [backend]}
     metadata = {
         "name": name,
         "id": f"_{module}_{one.attempt.candidate.digest[:8]}",
         "version": 1,
-        "license": license_,
+        "license": licence,
         "python-depends": [],
         "backend": {"type": backend},
         "digest": {"algorithm": "sha256", "files": {path: _digest(text) for path, text in built.items()}},
     }
     return {
         "build.toml": tomlkit.dumps({"general": general, "torch-noarch": {"pyext": ["py"]}}),
-        "README.md": _readme(one, name, license_),
+        "README.md": _readme(one, name, licence),
         f"torch-ext/{module}/__init__.py": source,
         **{f"build/torch-{backend}/{path}": text for path, text in built.items()},
         f"build/torch-{backend}/metadata.json": json.dumps(metadata, indent=1) + "\n",
     }
 
 
-def _readme(one: Kept, name: str, license_: str) -> str:
+def _readme(one: Kept, name: str, licence: str) -> str:
     plan, who = one.run.plan, " ".join(filter(None, (one.attempt.author, one.exchange.model if one.exchange else "")))
     author = f" `{who}` wrote it." if who else ""
     return (
-        f"---\nlicense: {license_}\ntags:\n- kernels\n---\n\n# {name}\n\nA kernel for the task `{plan.task.name}` on "
+        f"---\nlicense: {licence}\ntags:\n- kernels\n---\n\n# {name}\n\nA kernel for the task `{plan.task.name}` on "
         f"`{plan.target}`, in {plan.language}.{author}\n\nkb judged it: {one.verdict.summary}.\n\n"
         "`Model` takes the place of the reference's for inference: same arguments, parameters and `state_dict`.\n"
     )

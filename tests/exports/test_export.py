@@ -144,6 +144,7 @@ def test_nothing_that_comes_from_a_private_document_is_exported(
         ("open", f"int d;\n//  {secret}\n", ""),
         ("open", "int e;\n", secret),
         ("open", f"int f;  // of {id_}\n", ""),
+        ("open\n```cpp\nint a;\n```\n", "int g;\n", ""),
     ):
         ask(run, said=said)
         answer(run)
@@ -155,9 +156,9 @@ def test_nothing_that_comes_from_a_private_document_is_exported(
     done = export(kb, [run], form, tmp_path / "out", with_passages=True)
 
     written = "".join(file.read_text() for file in (tmp_path / "out").iterdir())
-    assert done.held_back == 6
+    assert done.held_back == 7
     assert "int open;" in written
-    assert not [n for n in "abcdef" if f"int {n};" in written]
+    assert not [n for n in "abcdefg" if f"int {n};" in written]
     for planted in ("64 KB", "memory.md", id_):
         assert planted not in written
 

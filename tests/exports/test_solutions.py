@@ -199,7 +199,8 @@ def test_a_definition_of_which_the_task_was_made_is_kept_with_its_workloads(
 
 def test_a_definition_without_variable_axes_needs_no_workloads(kb: KnowledgeBase, home: Path, tmp_path: Path) -> None:
     changes = {
-        "name": "fixed", "axes": {"n": {"type": "const", "value": 8}}, "inputs": {"x": {"shape": ["n"], "dtype": "float32"}},
+        "name": "fixed", "axes": {"n": {"type": "const", "value": 8}},
+        "inputs": {"x": {"shape": ["n"], "dtype": "float32"}},
         "reference": "def run(x):\n    return x * 2\n",
     }  # fmt: skip
     file, out = definition(tmp_path, changes, []), tmp_path / "out"
@@ -280,7 +281,7 @@ def test_what_only_the_user_knows_is_asked_for(form: str, needed: str, kb: Knowl
 
 
 def package(kb: KnowledgeBase, run: Run, folder: Path) -> Exported:
-    return export(kb, [run, run_of(folder.parent / "home", TWICE, in_torch(TWICE_NEW))], "hub", folder, license="mit")
+    return export(kb, [run, run_of(folder.parent / "home", TWICE, in_torch(TWICE_NEW))], "hub", folder, licence="mit")
 
 
 def test_a_package_holds_the_best_kernel_its_build_and_a_digest_of_each_file(
@@ -311,6 +312,6 @@ def test_a_package_holds_the_best_kernel_its_build_and_a_digest_of_each_file(
 def test_a_run_without_a_right_kernel_has_no_package(kb: KnowledgeBase, home: Path, tmp_path: Path) -> None:
     run = run_of(home, TWICE, in_torch(TWICE_NEW), speedup=None)
 
-    done = export(kb, [run], "hub", tmp_path / "out", license="mit")
+    done = export(kb, [run], "hub", tmp_path / "out", licence="mit")
 
     assert (done.files, list(done.left_out)) == ({}, ["no kernel of its run passed"])
