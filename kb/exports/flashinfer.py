@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from eval.oracle.definition import Definition, largest_first, values_of, workload_file
 from eval.oracle.definition import Workload as Drawn
 from eval.oracle.task import load_task
+from kb.errors import TaskError
 from kb.exports.attempts import Kept
 from kb.exports.kernel_file import is_on_gpu, kernel_file
 from kb.exports.records import BREACHES
@@ -109,8 +110,21 @@ class Dialect:
     traces: str
     """Where each lies, by the name of the definition."""
     statuses: Mapping[Outcome, str]
-    spec: Callable[[str, bool], dict[str, Any]]
-    """What the build of a solution says of the language, and of whether it needs a GPU."""
+    languages: tuple[str, Mapping[str, str], str]
+    """What a solution calls its languages, their names by kb's, and the name for all others in Python."""
+    hardware: Mapping[bool, str]
+    """What a solution runs on, by whether that is a GPU."""
+
+    def spec(self, language: str, *, gpu: bool) -> dict[str, Any]:
+        """How a solution is built."""
+        field, names, other = self.languages
+        name = names.get(language, other)
+        return {
+            field: name if field == "language" else [name],
+            "target_hardware": [self.hardware[gpu]],
+            "entry_point": f"{MAIN}::run",
+            "destination_passing_style": False,
+        }
 
 
 FLASHINFER = Dialect(
@@ -119,10 +133,8 @@ FLASHINFER = Dialect(
     "solutions/{}",
     "traces/{}.jsonl",
     STATUSES,
-    lambda language, gpu: {
-        "language": "triton" if language == "triton" else "python",
-        "target_hardware": ["cuda" if gpu else "cpu"],
-    },
+    ("language", {"triton": "triton"}, "python"),
+    {True: "cuda", False: "cpu"},
 )
 SOL_EXECBENCH = Dialect(
     "{}/definition.json",
@@ -130,10 +142,8 @@ SOL_EXECBENCH = Dialect(
     "{}/solutions",
     "{}/traces.jsonl",
     STATUSES | dict.fromkeys(BREACHES, "REWARD_HACK"),
-    lambda language, gpu: {
-        "languages": ["triton" if language == "triton" else "pytorch"],
-        "target_hardware": ["LOCAL"],
-    },
+    ("languages", {"triton": "triton"}, "pytorch"),
+    {True: "LOCAL", False: "LOCAL"},
 )
 
 
@@ -217,6 +227,8 @@ def made_of(task: Task, interface: Interface, taken: Sequence[str]) -> Problem |
 
 def _given(path: Path) -> tuple[str, Problem]:
     """The source of the task that is made of a definition, and its problem. Raises TaskError as `load_task`."""
+    if path.suffix != ".json":
+        raise TaskError(f"{path} is not a kernel definition", hint="name the .json file of which the task was made")
     task, file = load_task(path), workload_file(path)
     definition = json.loads(path.read_text(encoding="utf-8"))
     defined, lines = (
@@ -246,11 +258,7 @@ def solution_of(one: Kept, problem: Problem, source: str, dialect: Dialect) -> d
         "definition": problem.name,
         "author": one.attempt.author or "kb",
         "description": "\n".join(filter(None, (one.attempt.note, one.verdict.summary))),
-        "spec": {
-            **dialect.spec(candidate.language, is_on_gpu(candidate, evidence)),
-            "entry_point": f"{MAIN}::run",
-            "destination_passing_style": False,
-        },
+        "spec": dialect.spec(candidate.language, gpu=is_on_gpu(candidate, evidence)),
         "sources": [{"path": MAIN, "content": source}],
     }
 
@@ -274,8 +282,12 @@ def traces_of(one: Kept, problem: Problem, dialect: Dialect) -> list[dict[str, A
     if status == "PASSED":
         timed = evidence.timing.workloads if evidence.timing and not evidence.untimed else ()
         evaluated = [
-            (by_values.get(repr(timing.workload), first), found | {"performance": _performance(timing)})
+            (
+                by_values[repr(timing.workload)] if timing.workload else first,
+                found | {"performance": _performance(timing)},
+            )
             for timing in timed
+            if not timing.workload or repr(timing.workload) in by_values
         ]
     return [
         {"definition": problem.name, "workload": workload, "solution": one.id, "evaluation": evaluation}

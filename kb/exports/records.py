@@ -40,6 +40,8 @@ class About(Frozen):
 
     task: str
     task_digest: str
+    task_source: str
+    """The reference."""
     held_out: bool
     """Whether the task is among those that the user holds out for tests: do not train on it."""
     target: str
@@ -63,7 +65,8 @@ def rewards_of(one: Kept) -> Rewards:
 def about(one: Kept, held_out: frozenset[str]) -> dict[str, str | bool]:
     plan = one.run.plan
     return {
-        "task": plan.task.name, "task_digest": plan.task.digest, "held_out": plan.task.source in held_out,
+        "task": plan.task.name, "task_digest": plan.task.digest, "task_source": plan.task.source,
+        "held_out": plan.task.source in held_out,
         "target": plan.target, "language": plan.language, "run": one.run.id, "kb": __version__,
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ import torch  # noqa: TID253 - the files compute with it
 from eval.languages.registry import load_candidate
 from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
-from kb.errors import RunError
+from kb.errors import RunError, TaskError
 from kb.exports import flashinfer, hub
 from kb.exports.export import Exported, export
 from kb.runs.journal import Run
@@ -212,6 +212,13 @@ def test_a_definition_without_variable_axes_needs_no_workloads(kb: KnowledgeBase
     )
     (workload,) = records(out / "workloads" / "fixed.jsonl")
     assert workload["workload"]["inputs"] == {"x": {"type": "random"}}
+
+
+def test_a_task_in_python_is_no_definition(kb: KnowledgeBase, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(TWICE.source)
+
+    with pytest.raises(TaskError, match="is not a kernel definition"):
+        export(kb, [], "flashinfer", tmp_path / "out", definitions=[tmp_path / "t.py"])
 
 
 UNDEFINED = {
