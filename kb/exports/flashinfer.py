@@ -348,8 +348,8 @@ def _performance(timing: Timing) -> dict[str, float]:
 
 
 def _environment(evidence: Evidence) -> dict[str, Any]:
-    machine = evidence.environment.get("gpu") or evidence.environment.get("machine") or "unknown"
-    return {"hardware": machine, "libs": evidence.environment}
+    machine = evidence.environment.get("machine", "machine unknown")
+    return {"hardware": f"{evidence.target} ({machine})", "libs": evidence.environment}
 
 
 def _arguments(source: str) -> int:
