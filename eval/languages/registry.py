@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from eval.languages.cpp import Cpp
 from eval.languages.cuda import Cuda
 from eval.languages.rules import rules_of
+from eval.languages.solution import solution_source
 from eval.languages.torch import Torch
 from eval.languages.triton import Triton
 from eval.oracle.task import read_source
@@ -61,12 +62,14 @@ def language_of(path: Path, source: str, languages: Iterable[JudgedLanguage] = L
 
 
 def load_candidate(path: Path, languages: Iterable[JudgedLanguage] = LANGUAGES) -> Candidate:
-    """The candidate in a file, in the first of the languages that it can be in.
+    """The candidate in a file, in the first of the languages that it can be in; a .json file is a solution.
 
     Raises:
-        CandidateError: there is no such file, or no language has such files.
+        CandidateError: there is no such file, or no language has such files; also as in `solution_source`.
     """
-    languages = (*languages, *LANGUAGES)
-    language_of(path, "", languages)  # refuses a wrong suffix before the file is read
+    languages, path_of = (*languages, *LANGUAGES), path.with_suffix(".py") if path.suffix == ".json" else path
+    language_of(path_of, "", languages)  # refuses a wrong suffix before the file is read
     source = read_source(path, CandidateError)
-    return Candidate(language=language_of(path, source, languages).name, source=source)
+    if path.suffix == ".json":
+        source = solution_source(source, path)
+    return Candidate(language=language_of(path_of, source, languages).name, source=source)

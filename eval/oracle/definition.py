@@ -120,7 +120,7 @@ def task_source(definition: str, workloads: str, *, place: str) -> Source:
             hint="give a definition of FlashInfer-Trace or SOL-ExecBench, or a Python file in KernelBench's form",
         ) from error
     _check(defined, tree, place)
-    usable = _largest_first(defined, given, place)
+    usable = largest_first(defined, given, place)
     workload = usable[0]
     about = (defined.description or defined.name).splitlines()
     if left_out := sum(not one.is_drawn for one in given):
@@ -132,7 +132,7 @@ def task_source(definition: str, workloads: str, *, place: str) -> Source:
         _inputs(defined, workload, place),
         _model(defined),
     )
-    values = [_values(defined, each) for each in usable]
+    values = [values_of(defined, each) for each in usable]
     several = tuple(one for number, one in enumerate(values) if one not in values[:number])
     return Source(defined.name, "".join(parts), several if len(several) > 1 else ())
 
@@ -149,7 +149,7 @@ def _check(defined: Definition, tree: ast.Module, place: str) -> None:
             raise _refused(place, f"input {name} has the unknown axes {', '.join(sorted(unknown))}")
 
 
-def _largest_first(defined: Definition, workloads: Sequence[Workload], place: str) -> list[Workload]:
+def largest_first(defined: Definition, workloads: Sequence[Workload], place: str) -> list[Workload]:
     """The workloads that a task can express; first the one with the largest product of axes."""
     if not workloads and not defined.variables:
         return [Workload(inputs={name: Input(type="random") for name in defined.inputs})]
@@ -161,7 +161,7 @@ def _largest_first(defined: Definition, workloads: Sequence[Workload], place: st
     return sorted(drawn, key=lambda workload: -math.prod(workload.axes.values()))
 
 
-def _values(defined: Definition, workload: Workload) -> kernels.Workload:
+def values_of(defined: Definition, workload: Workload) -> kernels.Workload:
     """The values of its variable axes, and of its scalars, by the names that the source gives them."""
     axes = {name: workload.axes[name] for name in defined.axes if name in defined.variables}
     return axes | {_scalar(name): value for name, value in workload.scalars.items()}

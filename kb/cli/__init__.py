@@ -10,6 +10,7 @@ from kb.cli import (
     bench,
     docs,
     doctor,
+    export,
     facts,
     ingest,
     kernels,
@@ -40,6 +41,7 @@ app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
 report.add_to(app)
+export.add_to(app)
 app.add_typer(batch.app, name="batch")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")

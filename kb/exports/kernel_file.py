@@ -26,7 +26,7 @@ def kernel_file(task: Task, candidate: Candidate, evidence: Evidence, interface:
         "cpp": _literal(candidate.source),
         "header": _literal(header.read_text(encoding="utf-8")),
         "reference": _literal(task.source),
-        "device": repr("cuda" if _is_on_gpu(candidate, evidence) else "cpu"),
+        "device": repr("cuda" if is_on_gpu(candidate, evidence) else "cpu"),
         "inputs": repr([(tensor.shape, tensor.dtype, not tensor.stride) for tensor in interface.inputs]),
         "init": repr(list(interface.init)),
         "exact": repr(bool(evidence.limit)),
@@ -36,16 +36,18 @@ def kernel_file(task: Task, candidate: Candidate, evidence: Evidence, interface:
     return "\n".join(Template((folder / part).read_text(encoding="utf-8")).substitute(values) for part in parts)
 
 
-def _is_on_gpu(candidate: Candidate, evidence: Evidence) -> bool:
+def is_on_gpu(candidate: Candidate, evidence: Evidence) -> bool:
     sessions = evidence.timing.sessions if evidence.timing else ()
     return candidate.language == TRITON.name or any(session.gpu for session in sessions)
 
 
 def _judged(evidence: Evidence) -> str:
     machine = evidence.environment.get("machine", "a machine that was not recorded")
-    timing = evidence.timing
+    timing, where = evidence.timing, f"kb judged it for {evidence.target} on {machine}, {evidence.created[:10]}"
+    if not evidence.passed:
+        return f"{where}, and refused it: {evidence.outcome.replace('_', ' ')}."
     gain = f"{timing.speedup:.2f} times as fast as {timing.baseline}" if timing and not timing.busy else "not timed"
-    return f"kb judged it for {evidence.target} on {machine}, {evidence.created[:10]}: right, {gain}."
+    return f"{where}: right, {gain}."
 
 
 def _literal(text: str) -> str:

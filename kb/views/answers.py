@@ -40,13 +40,13 @@ class AuthorCost(Frozen):
 
 def answers_of(run: Run, sources: Sources) -> tuple[AnswerView, ...]:
     """All requests of a run, in order."""
-    led_to = _candidates(run)
+    led_to = candidates_by_request(run)
     return tuple(_answer(exchange, led_to.get(exchange.number, 0), sources) for exchange in run.exchanges)
 
 
 def costs_of(run: Run) -> tuple[AuthorCost, ...]:
     """What the authors cost, in the order in which they were first asked."""
-    led_to, by_author = _candidates(run), dict[str, list[Exchange]]()
+    led_to, by_author = candidates_by_request(run), dict[str, list[Exchange]]()
     for exchange in run.exchanges:
         by_author.setdefault(exchange.author, []).append(exchange)
     return tuple(
@@ -61,7 +61,7 @@ def costs_of(run: Run) -> tuple[AuthorCost, ...]:
     )
 
 
-def _candidates(run: Run) -> dict[int, int]:
+def candidates_by_request(run: Run) -> dict[int, int]:
     """The numbers of the candidates by those of the requests that they answer: each answers the last one before it."""
     led_to, answered = dict[int, int](), 0
     for entry in run.entries:
