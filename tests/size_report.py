@@ -13,19 +13,23 @@ DATA = {
 """Kernels and tasks that ship as data."""
 MAX_FILE_LINES = 400
 LIMITS = {
-    "kb": 18135,  # three faces over one set of use cases, and the stores below; batches; kernels as files
-    "ingest": 9095,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
-    "eval": 12690,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
-    "retrieval": 3645,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements
-    "synth": 2655,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
+    "kb": 19700,  # three faces over one set of use cases, and the stores below; batches, rules, views of a run
+    "kb/web": 680,  # the pages, and a run as one page
+    "kb/exports": 1330,  # runs in the forms of other tools, and the best kernel as a file
+    "ingest": 9165,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
+    "eval": 13080,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
+    "retrieval": 3810,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
+    "synth": 2845,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
 }
-"""Most lines of each package, with what they are for. Raise one only with a reason."""
+"""Most lines of each folder without those below it that have a limit, with what they are for. Raise one only with a
+reason."""
 
 
 def main() -> int:
     problems, total = [], 0
     for package, limit in LIMITS.items():
-        files = [f for f in sorted((ROOT / package).rglob("*.py")) if DATA.isdisjoint(f.parents)]
+        apart = DATA | {ROOT / other for other in LIMITS if other.startswith(f"{package}/")}
+        files = [f for f in sorted((ROOT / package).rglob("*.py")) if apart.isdisjoint(f.parents)]
         sizes = {f: len(f.read_text(encoding="utf-8").splitlines()) for f in files}
         lines, longest = sum(sizes.values()), max(sizes, key=sizes.__getitem__)
         total += lines
