@@ -121,6 +121,17 @@ def test_the_code_of_a_candidate_is_on_the_page_once(found: Report) -> None:
     ]  # fmt: skip
 
 
+def test_the_file_of_the_best_kernel_is_named(kb: KnowledgeBase, home: Path) -> None:
+    run = whole_run(home)
+    run.write("candidates/002.cpp", "its code")
+
+    found = report(kb, run)
+
+    assert found.file == f"runs/{run.id}/candidates/002.cpp"
+    assert (home / found.file).read_text() == "its code"
+    assert f"{found.file} in kb's home; kb verify TASK FILE --target cpu-x86 judges it again" in text_of(page(found))
+
+
 def test_the_curve_has_the_roof(found: Report) -> None:
     assert (found.candidates[1].roof_share, found.progress.roof_us) == (0.5, 20.0)
     assert "the roof, from the chip's cited rates" in page(found)
