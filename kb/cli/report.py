@@ -32,7 +32,7 @@ def report(
 ) -> None:
     """Write a run as one file.
 
-    The page holds the curve, the tree of candidates with their code, prompts and verdicts, what was refused and why,
+    The page holds the curve, a table of all candidates, the code, prompt and verdict of each, what was refused and why,
     what was cited with its text, the skills, the cost and the machine. It needs no network. As Markdown it is short,
     with the diff of the best kernel for a pull request. A run that goes on or was killed has a report, too.
 

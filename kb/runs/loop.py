@@ -182,7 +182,7 @@ class Loop:
             known = next((n for n, a in enumerate(attempts, start=1) if a.candidate.digest == candidate.digest), 0)
             if known and not tune:
                 raise RunError(
-                    f"this candidate was already judged, as number {known}: {attempts[known - 1].evidence.outcome}",
+                    f"this candidate was already judged, as candidate {known}: {attempts[known - 1].evidence.outcome}",
                     hint="change it and submit it again",
                 )
             if not known:

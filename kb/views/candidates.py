@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from difflib import unified_diff
+from math import inf
+
+from pydantic import Field
 
 from kb.runs.journal import Run
 from kb.types.base import Frozen
@@ -28,12 +31,11 @@ class PromptShown(Frozen):
 
 
 class Quick(Frozen):
-    """The settings of a kernel that were timed quickly. It is no evidence."""
+    """Settings of a kernel that were timed quickly. It is no evidence."""
 
-    count: int
-    refused: int
-    fastest_us: float | None
-    fastest: dict[str, int]
+    settings: dict[str, int]
+    time_us: float | None
+    """Of the fastest of a few calls; None if it was refused."""
 
 
 class CandidateReport(Frozen):
@@ -52,7 +54,8 @@ class CandidateReport(Frozen):
     """The skill whose kernel it is, unchanged."""
     skills_used: tuple[str, ...]
     settings: dict[str, int]
-    quick: Quick | None
+    quick: tuple[Quick, ...]
+    """What the tuner tried of a kernel that was written, the fastest first."""
     source: str
     diff: str
     """Against its parent."""
@@ -66,10 +69,22 @@ class CandidateReport(Frozen):
     speedup: Estimate | None = None
     baseline: str = ""
     """What the speed-up is over."""
+    baselines_us: dict[str, float] = Field(default_factory=dict)
+    """The times of all baselines, by which one was chosen; empty without a time, or with several workloads."""
+    baseline_us: float | None = None
+    """The time of the chosen one beside it."""
+    sessions: int = 0
+    """In which it was timed, at each workload."""
+    right: int = 0
+    """Number of cases with right outputs."""
+    error_ratio: float | None = None
+    """The largest error over all cases, as a share of what is allowed there; None if nothing was compared."""
     roof_us: float | None = None
     """The shortest time that the chip's cited rates allow; None if it is not known."""
     diagnosis: tuple[str, ...] = ()
     """What happened and by how much, and what to do."""
+    advice: tuple[str, ...] = ()
+    """The part of it that says what limits one that passed, and what to do."""
     cases: tuple[str, ...] = ()
     """Those that failed."""
     kernels: tuple[str, ...] = ()
@@ -139,13 +154,10 @@ def _structure(number: int, proposed: Sequence[Proposal]) -> int:
     return number
 
 
-def _quick(one: Proposal, all_tried: Sequence[Tried]) -> Quick | None:
-    tried = [each for each in all_tried if each.template == one.candidate.template_digest]
-    if one.is_tuned or not tried:
-        return None
-    timed = [(each.time_us, each.values) for each in tried if each.time_us is not None]
-    fastest_us, fastest = min(timed, key=lambda each: each[0], default=(None, {}))
-    return Quick(count=len(tried), refused=len(tried) - len(timed), fastest_us=fastest_us, fastest=fastest)
+def _quick(one: Proposal, all_tried: Sequence[Tried]) -> tuple[Quick, ...]:
+    template = "" if one.is_tuned else one.candidate.template_digest
+    tried = [Quick(settings=each.values, time_us=each.time_us) for each in all_tried if each.template == template]
+    return tuple(sorted(tried, key=lambda each: each.time_us or inf))
 
 
 def _prompt(prompt: Prompt, sources: Sources) -> PromptShown:
@@ -158,8 +170,10 @@ def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
     from synth.prompts.diagnosis import diagnose, quoted
 
     judged, limit = verdict(evidence), evidence.bottleneck
+    timing = evidence.timing if judged.time_us else None
     findings = [finding.citation for screen in evidence.screen for finding in screen.findings if finding.citation]
     said = quoted(evidence.model_copy(update={"log": ""})) if evidence.passed else ()  # else the summary says it
+    sentences = diagnose(evidence)[evidence.passed :]  # the first of one that passed says only that
     failed = [case for case in evidence.cases if case.outcome is not Outcome.PASSED]
     return {
         "outcome": evidence.outcome,
@@ -167,9 +181,15 @@ def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
         "summary": sources.open_text(judged.summary),
         "time_us": judged.time_us,
         "speedup": judged.speedup,
-        "baseline": evidence.timing.rivals if evidence.timing and judged.speedup else "",
+        "baseline": timing.rivals if timing else "",
+        "baselines_us": timing.baselines_us if timing and not timing.other_workloads else {},
+        "baseline_us": timing.baseline_us if timing else None,
+        "sessions": min(len(each.sessions) for each in timing.workloads) if timing else 0,
+        "right": len(evidence.cases) - len(failed),
+        "error_ratio": max((case.error_ratio for case in evidence.cases if case.error_ratio is not None), default=None),
         "roof_us": roof_us(judged),
-        "diagnosis": tuple(map(sources.open_text, (*diagnose(evidence), *said))),
+        "diagnosis": tuple(map(sources.open_text, (*sentences, *said))),
+        "advice": judged.advice,
         "cases": tuple(f"{case.name}: {case.outcome.replace('_', ' ')}. {case.detail}".strip() for case in failed),
         "kernels": tuple(sources.open_text(line) for screen in evidence.screen for line in _lines(screen)),
         "cited": tuple(dict.fromkeys((*(limit.citations if limit else ()), *findings, *ids_in(evidence.detail)))),

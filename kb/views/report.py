@@ -77,6 +77,8 @@ class Report(Frozen):
     """Number of private documents that no author got."""
     best: int
     """Number of the fastest candidate that won, or else that passed; 0 if none did."""
+    file: str
+    """That of the best one, within the home; empty if there is none."""
     published: tuple[str, ...]
     """The skills that it wrote."""
     rules: str
@@ -97,26 +99,43 @@ class Report(Frozen):
         return self.candidates[self.best - 1] if self.best else None
 
     @property
-    def origin(self) -> CandidateReport | None:
-        """The candidate with which the best one's structure began."""
-        return self.candidates[self.best_candidate.structure - 1] if self.best_candidate else None
+    def timed(self) -> list[CandidateReport]:
+        """The candidates with a time that counts."""
+        return [one for one in self.candidates if one.time_us]
+
+    @property
+    def written(self) -> list[CandidateReport]:
+        """The candidates, the last first, of which the best one is made: itself and all that it goes back to, without
+        those that the tuner found. The last in this list began the structure."""
+        found, number = list[CandidateReport](), self.best
+        while number:
+            one = self.candidates[number - 1]
+            found += [one] if one.stage != "tuned" else []
+            number = one.parent
+        return found
 
     @property
     def changes_skill(self) -> str:
         """The skill whose kernel the best candidate changes; empty if it is a new kernel, or that of a skill."""
-        return self.origin.recalled if self.origin and self.origin.number != self.best else ""
+        return self.written[-1].recalled if self.best and self.written[-1].number != self.best else ""
 
     @property
     def winning_diff(self) -> str:
         """What a repository gets by the best candidate: the change of a skill's kernel, or else a new file."""
-        if self.best_candidate is None or self.origin is None:
+        if self.best_candidate is None:
             return ""
-        before, old = (self.origin.source, self.changes_skill) if self.changes_skill else ("", "/dev/null")
+        before, old = (self.written[-1].source, self.changes_skill) if self.changes_skill else ("", "/dev/null")
         return diff(before, self.best_candidate.source, old, f"{self.task}.{self.language}")
 
-    def below(self, number: int) -> list[CandidateReport]:
-        """The candidates that change this one; with 0, those that begin a structure."""
-        return [one for one in self.candidates if one.parent == number]
+    def changed(self, one: CandidateReport) -> dict[str, int]:
+        """Its settings that differ from those of the candidate that it changes; all if there is none."""
+        before = self.candidates[one.parent - 1].settings if one.parent else {}
+        return {name: value for name, value in one.settings.items() if before.get(name) != value}
+
+    def of_parent(self, one: CandidateReport) -> float | None:
+        """Its time over that of the candidate that it changes; None if either has none."""
+        parent = self.candidates[one.parent - 1] if one.parent else None
+        return one.time_us.value / parent.time_us.value if one.time_us and parent and parent.time_us else None
 
 
 def report(kb: "KnowledgeBase", run: Run) -> Report:
@@ -137,6 +156,7 @@ def report(kb: "KnowledgeBase", run: Run) -> Report:
         budget=str(plan.budget),
         waits_for="" if run.ended else _waits_for(run),
         best=view.best or 0,
+        file=_file(run, view.best),
         rules=sources.open_text(f"{first.rules}\n\n{first.stable}") if first else "",
         progress=progress(view),
         candidates=candidates,
@@ -147,6 +167,11 @@ def report(kb: "KnowledgeBase", run: Run) -> Report:
         costs=costs_of(run),
         machines=_machines(run.attempts),
     )
+
+
+def _file(run: Run, number: int | None) -> str:
+    found = sorted(run.folder.glob(f"candidates/{number:03d}.*")) if number else []
+    return f"runs/{run.id}/candidates/{found[0].name}" if found else ""
 
 
 def _waits_for(run: Run) -> str:

@@ -43,7 +43,10 @@ def figure_of(curves: Sequence[Progress]) -> "Figure":
             yerr=[[time.value - time.low for _, time in timed], [time.high - time.value for _, time in timed]],
             fmt="o", markersize=4, capsize=3, color=color,
         )  # fmt: skip
-        axes.plot(refused, [0.02] * len(refused), "x", color=color, transform=axes.get_xaxis_transform())
+        axes.plot(
+            refused, [1.03] * len(refused), "x", color=color, transform=axes.get_xaxis_transform(),
+            clip_on=False, label="refused, or no time counts" if refused else None,
+        )  # fmt: skip
         shown += [time.value for _, time in timed]
         limits = (
             (curve.baseline_us, ":", f"{curve.baseline}, beside its best"),
@@ -58,7 +61,7 @@ def figure_of(curves: Sequence[Progress]) -> "Figure":
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel("candidates judged (x: refused, or not timed)")
+    axes.set_xlabel("number of the candidate")
     axes.set_ylabel("time of one call in us; less is better")
     axes.set_xlim(0.5, max(1, *(len(curve.times) for curve in curves)) + 0.5)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -112,7 +112,7 @@ def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int
     values = ", ".join(f"{name}={value}" for name, value in point.items())
     return Proposal(
         candidate=tuned,
-        note=f"{values}: among the fastest of {tried} settings of number {number}",
+        note=f"{values}: among the fastest of {tried} settings of candidate {number}",
         skills_used=attempt.skills_used,
         author=attempt.author,
         parent=number,

@@ -72,7 +72,7 @@ def test_a_run_times_settings_quickly_and_judges_the_best_two(home: Path, librar
 
     assert len(run.attempts) == 3
     assert 3 <= len(run.tried) <= 16
-    assert run.attempts[1].note == f"UNROLL=4, BLOCK=128: among the fastest of {len(run.tried)} settings of number 1"
+    assert run.attempts[1].note == f"UNROLL=4, BLOCK=128: among the fastest of {len(run.tried)} settings of candidate 1"
     assert run.best
     assert run.best.candidate.digest == candidate(**BEST).digest
     assert run.ended == "tune has nothing left to try"
@@ -353,7 +353,7 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
 
     assert loop.submit(candidate(**BEST), judge, note="all at once").won
     assert run.published
-    with pytest.raises(RunError, match="already judged, as number 1"):
+    with pytest.raises(RunError, match="already judged, as candidate 1"):
         loop.submit(candidate(**BEST), judge)
     assert "all at once" in loop.prompt(INTERFACE).text
 

@@ -28,10 +28,14 @@ def text_of(html: str) -> str:
     return " ".join(LexborHTMLParser(html).body.text(deep=True, separator=" ").split())
 
 
-def test_the_tree_has_each_candidate_below_the_one_that_it_changes(found: Report) -> None:
-    assert [(one.number, [below.number for below in found.below(one.number)]) for one in found.below(0)] == [
-        (1, [2]),
-        (3, [4]),
+def test_the_table_compares_each_candidate_with_the_one_that_it_changes(found: Report) -> None:
+    rows = [[cell.text().strip() for cell in row.css("td")] for row in LexborHTMLParser(page(found)).css("tr")]
+
+    assert [row for row in rows if len(row) == 8][:4] == [
+        ["1", "draft", "beats eager", "50.0 (47.6 to 52.5)", "2.00 (1.90 to 2.10)", "", "", "UNROLL=1, BLOCK=64"],
+        ["2", "tuned", "beats eager, best", "40.0 (38.1 to 42.0)", "2.50 (2.38 to 2.63)", "1", "0.80", "UNROLL=4"],
+        ["3", "rethink", "incorrect", "", "", "", "", ""],
+        ["4", "fix", "beats eager", "66.7 (63.4 to 70.1)", "1.50 (1.43 to 1.58)", "3", "", ""],
     ]
     assert [(one.stage, one.structure, one.outcome) for one in found.candidates] == [
         ("draft", 1, Outcome.PASSED),
@@ -44,8 +48,8 @@ def test_the_tree_has_each_candidate_below_the_one_that_it_changes(found: Report
 def test_a_candidate_has_its_settings_the_quick_times_and_its_diff_to_its_parent(found: Report) -> None:
     first, tuned = found.candidates[:2]
 
-    assert first.quick
-    assert (first.quick.count, first.quick.refused, first.quick.fastest_us) == (3, 1, 30.0)
+    assert [(one.settings["UNROLL"], one.time_us) for one in first.quick] == [(4, 30.0), (2, 40.0), (8, None)]
+    assert tuned.quick == ()
     assert (first.diff, tuned.settings) == ("", {"UNROLL": 4, "BLOCK": 64})
     assert [line for line in tuned.diff.splitlines() if line[0] in "+-"] == [
         "--- candidate 1",
@@ -85,12 +89,47 @@ def test_the_page_tells_what_won_what_was_refused_and_what_it_cost(found: Report
     shown = text_of(page(found))
 
     assert "Candidate 2 takes 40.0 us (38.1 to 42.0) and is 2.50 times (2.38 to 2.63) as fast as eager" in shown
-    assert "the best baseline: a win." in shown
+    assert "the best baseline: a win. It is the best of 3 timed of 4 judged candidates." in shown
+    assert "candidate 1 with UNROLL=4, BLOCK=64 candidate 1 , draft: sums row by row" in shown
+    assert "eager 100.0 us beside it" in shown
+    assert "is 2.38, and a win must exceed 1.03." in shown
     assert re.search(r"incorrect 1 3 Its outputs are wrong\.", shown)
     assert "Judged 4 of at most 40 candidates; 1 refused" in shown
     assert "Cost $0.05, for 6,000 tokens in 5 requests" in shown
     assert "ended: 2 kernels in a row brought no gain" in shown
     assert "Skills written row-sum-cpu-x86-0123" in shown
+
+
+def test_a_cost_that_kb_did_not_pay_is_unknown(kb: KnowledgeBase, home: Path) -> None:
+    run = started(home)
+    ask(run)
+    answer(run, dollars=0.0, model="", at="")
+
+    shown = text_of(page(report(kb, run)))
+
+    assert "Cost unknown: kb itself paid nothing, for 1,200 tokens in 1 requests" in shown
+    assert "recorded:answers, model unknown" in shown
+    assert "The journal has no dates of these requests." in shown
+    assert "$0.00" not in shown + markdown(report(kb, run))
+
+
+def test_the_code_of_a_candidate_is_on_the_page_once(found: Report) -> None:
+    folds = [fold.text() for fold in LexborHTMLParser(page(found)).css("summary")]
+
+    assert [fold.partition(",")[0] for fold in folds if fold.startswith(("Code", "Diff"))] == [
+        "Code", "Diff to candidate 1", "Code", "Code", "Diff to candidate 3",
+    ]  # fmt: skip
+
+
+def test_the_file_of_the_best_kernel_is_named(kb: KnowledgeBase, home: Path) -> None:
+    run = whole_run(home)
+    run.write("candidates/002.cpp", "its code")
+
+    found = report(kb, run)
+
+    assert found.file == f"runs/{run.id}/candidates/002.cpp"
+    assert (home / found.file).read_text() == "its code"
+    assert f"{found.file} in kb's home; kb verify TASK FILE --target cpu-x86 judges it again" in text_of(page(found))
 
 
 def test_the_curve_has_the_roof(found: Report) -> None:

@@ -1,6 +1,7 @@
 """The report of a run as one file: a page that needs no network and runs no script, or Markdown for a pull request."""
 
 from kb.errors import RunError
+from kb.types.timing import WIN_MARGIN
 from kb.views.report import Report
 from kb.web.pages import STYLE, environment
 from kb.web.progress import svg_of
@@ -13,7 +14,8 @@ def page(report: Report) -> str:
         curve = svg_of(report.progress)
     except RunError as error:
         without = f"{error.message}; {error.hint}"
-    values = {"r": report, "curve": curve, "without": without, "style": STYLE.read_text(encoding="utf-8")}
+    style = STYLE.read_text(encoding="utf-8")
+    values = {"r": report, "curve": curve, "without": without, "style": style, "margin": WIN_MARGIN}
     return environment().get_template("report.html").render(values)
 
 
