@@ -34,6 +34,8 @@ SPLIT, SPLIT_INTO = 3, ("tf32", "float16", "bfloat16")
 doi:10.1177/10943420221090256)."""
 MEMORY = "hbm_bandwidth"
 MEMORY_PARTS = ("dram_channels", "dram_channel_width", "dram_rate")
+RATES = (MEMORY, *MEMORY_PARTS, "peak_flops")
+"""Quantities from which a bound follows."""
 BOUND = 0.5
 """Share of a rate, or of the time, from which on it limits a candidate."""
 
@@ -200,7 +202,7 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> 
     if not chosen:
         named = ", ".join(sorted(wanted))
         raise FactError(
-            f"no document states {quantity}{f' for {named}' if named else ''}",
+            f"no fact that holds states {quantity}{f' for {named}' if named else ''}",
             hint="ingest a document that states it, or run `kb probe` on such a machine",
         )
     return max(chosen, key=lambda fact: fact.amount or 0.0)

@@ -60,6 +60,8 @@ def cell_facts(
         if called is None:
             continue
         quantity, (number, unit) = called
+        if quantity.is_of_another(names) or (unit == "1" and any(Label(name).has_other_unit for name in labels)):
+            continue
         if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
             continue
         for own, target in product(conditions(quantity, [piece, *texts]), around.targets):
@@ -86,18 +88,26 @@ def begins_with_value(text: str) -> bool:
 
 def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str, str]] | None:
     """Return the quantity that the labels name, and the value's number and unit; None if they say more than that."""
+    loosely: Quantity | None = None
     for text in labels:
         written, counted = ("", None) if value.unit else _unit((text, *labels))
         found = [
-            (quantity, read, sure)
+            (quantity, read, sure, loose)
             for quantity, sure, loose in Label(text).meanings()
             if (read := value.read_as(quantity, counted))
             and (not loose or (quantity.per and (value.counts or counted)))  # a bare number under `lanes` is an index
         ]
         found = [entry for entry in found if entry[2]] or found
-        if found:
-            (quantity, (number, unit), sure), *others = found
-            return (quantity, (number, unit if value.is_shape else written or unit)) if sure and not others else None
+        if not found:
+            continue
+        (quantity, (number, unit), sure, loose), *others = found
+        if others or loosely not in (None, quantity):
+            return None
+        if sure:
+            return quantity, (number, unit if value.is_shape else written or unit)
+        if not loose:
+            return None
+        loosely = quantity  # `Bandwidth` alone is none's: the next label must say that it is this quantity's
     return None
 
 

@@ -29,6 +29,7 @@ class Quantity(Frozen):
     loose: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     per: str = ""
     prefix: bool = False
     many: bool = False
@@ -41,6 +42,10 @@ class Quantity(Frozen):
         if self.unit == SHAPE or not self.counts(unit):
             return False
         return self.unit not in PIECES or (text.isdecimal() and int(text) > 1)
+
+    def is_of_another(self, labels: Iterable[str]) -> bool:
+        """Whether the labels of a value say that it is about another thing than the quantity."""
+        return bool(self.unless) and re.search(rf"(?i)(?:{'|'.join(self.unless)})", " ".join(labels)) is not None
 
     def counts(self, unit: Unit | None) -> bool:
         """Whether this quantity can have a value in this unit; None stands for a bare number."""

@@ -31,6 +31,8 @@ class Briefing(Frozen):
 
     answers: tuple[Answer, ...] = ()
     open: tuple[str, ...] = ()
-    """The questions that no document answers."""
+    """The questions to which kb found no answer."""
+    unconfirmed: tuple[Fact, ...] = ()
+    """Facts that answer the questions in part or in whole, but that nobody accepted."""
     structures: tuple[str, ...] = ()
     """Forms that kernels for the task's operations have."""

@@ -49,6 +49,9 @@ WRITTEN = (
 )
 """Pattern that finds units in text, without those too ambiguous to identify a quantity."""
 
+OTHER_UNITS = r"[munµ][AV]|k[VΩ]|Ω|[AV](?=\s*(?:[^\w\s]|$))|°C|℃|%|[munµ]m|dBm?|ppm|[npuµ]F"
+"""Pattern of units of which kb has no quantity, such as those of current and voltage."""
+
 _UNIT = re.compile(
     rf"(?P<prefix>{'|'.join((*_BINARY, *_DECIMAL))})?"
     rf"(?:{'|'.join(f'(?P<t{i}>{p})' for i, p in enumerate(_THINGS.values()))})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kb.errors import FactError
 from kb.usecases.home import Home
 
 if TYPE_CHECKING:
@@ -40,11 +41,19 @@ class AboutKernels(Home):
 
         Raises: As `verify`, and FactError if no document states a required rate.
         """
-        from eval.roofline import task_roofline
-        from kb.usecases.fact_lookup import facts
+        from eval.roofline import RATES, task_roofline
+        from kb.usecases.fact_lookup import facts, unconfirmed
         from kb.usecases.judging import interface_of
 
-        return task_roofline(interface_of(self, task, target), facts(self, target))
+        interface = interface_of(self, task, target)
+        try:
+            return task_roofline(interface, facts(self, target))
+        except FactError as error:
+            if not (read := unconfirmed(self, target, RATES)):
+                raise
+            ids = " ".join(fact.citation.id for fact in read)
+            names = ", ".join(dict.fromkeys(fact.quantity for fact in read))
+            raise FactError(error.message, hint=f"read, but unconfirmed: {names}: `kb facts accept {ids}`") from error
 
     def plan(
         self,

@@ -20,6 +20,7 @@ from kb.types.passages import Passage
 from kb.types.protocols import Attempt, Stage
 from kb.types.records import Trust
 from kb.types.terms import Terms
+from kb.usecases.fact_lookup import unconfirmed
 from kb.usecases.home import Home
 from retrieval.answering import REFERS, answering, shortest, still_answers
 from retrieval.examples import Phrasings, choose_example
@@ -96,9 +97,12 @@ def brief(
     answers = [answer for answer in answers if answer.facts or answer.said]
     answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
+    asked = {name for question in questions for entry in question.quantities for name in entry.split(" | ")}
+    asked -= {fact.quantity for fact in facts}
     return Briefing(
         answers=tuple(without_repeats(answers, "\n".join((language.rules, *terms.roof)))),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
+        unconfirmed=tuple(unconfirmed(home, target, asked)) if stage is Stage.DRAFT else (),
         structures=tuple(_structures(home, target, subject)),
     )
 

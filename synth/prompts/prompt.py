@@ -134,6 +134,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         answers=[item.text for item in by_kind["answer"]],
         documents=Documents(answers).listed(cited),
         open=request.briefing.open,
+        unconfirmed=request.briefing.unconfirmed,
         skills=[item.text for item in by_kind["skill"]],
         rules=[item.text for item in by_kind["rule"]],
         table=table(request.attempts, request.tried),

@@ -54,9 +54,9 @@ def test_what_the_quote_states_is_a_fact(said: dict[str, str]) -> None:
         ({"value": "1 to 48"}, "does not hold the number 1"),
         ({"value": "24 to 64"}, "does not hold the number 64"),
         ({"value": "24 to many"}, "no number, range or shape"),
-        ({"value": "24 to 48", "unit": "TB/s"}, "state a unit like 'TB/s'"),
+        ({"value": "24 to 48", "unit": "TB/s"}, "states 48 in KiB, not in TB/s"),
         ({"quote": "48", "unit": "KiB"}, "state a unit like 'KiB'"),
-        ({"unit": "TB/s"}, "state a unit like 'TB/s'"),
+        ({"unit": "TB/s"}, "states 48 in KiB, not in TB/s"),
         ({"unit": "GHz", "quantity": "lds_size"}, "lds_size is counted in byte, not in GHz"),
         ({"value": "24, 17", "unit": "1"}, "does not hold the number 17"),
         ({"quote": "24", "value": "24", "unit": "cycles", "around": "| latency (ns) |"}, "state a unit like 'cycles'"),
@@ -100,7 +100,7 @@ def test_a_quote_that_is_found_has_the_same_words(text: str, quote: str) -> None
     [
         ("two", "It has two cores"),
         ("2", "It has two cores"),
-        ("16384", "memory of 16*1024 bytes"),
+        ("16384", "memory of 16*1024 words"),
         ("0xE000", "begins at 0xE000"),
         ("0xe0000000", 'generic is x"E000_0000"'),
         ("-65535", "not below -65535"),
@@ -137,3 +137,48 @@ def test_numbers_are_read_as_documents_write_them(words: str, value: str, unit: 
     answer = FactAnswer(quantity="amount", value=value, unit=unit, quote=words)
 
     assert (refusal(answer, words, "") == "") is holds
+
+
+@pytest.mark.parametrize(
+    ("quoted", "value", "right", "wrong"),
+    [
+        ("Integrates with 256 KB L2 cache", "256", ["KB", "KiB"], ["GiB", "MB", "byte", "Kb", "KB/s", "1", "", "x"]),
+        ("maximum 1.6 GHz", "1.6", ["GHz"], ["MHz", "Hz", "1"]),
+        ("SRAM：2MB", "2", ["MB", "MiB"], ["GiB", "KB", "Mbit"]),
+        ("SRAM: **2**MB", "2", ["MB"], ["GiB"]),
+        ("| SRAM | 2 | MB |", "2", ["MB"], ["GiB"]),
+        ("a 2-MB SRAM (1 GiB outside)", "2", ["MB"], ["GiB"]),
+        ("holds 16 Mbit", "16", ["Mbit", "Mb"], ["MB", "MiB", "Gbit"]),
+        ("a link of 8 Gb/s", "8", ["Gb/s", "Gbps"], ["GB/s", "Gb", "Mb/s"]),
+        ("2 TFLOPS per core", "2", ["TFLOPS", "TFLOP/s"], ["GFLOPS", "TOPS"]),
+        ("2 TOPS per core", "2", ["TOPS", "TOP/s"], ["TFLOPS", "GOPS"]),
+        ("64 bytes per cycle", "64", ["byte/clock", "B/cycle"], ["byte", "byte/s"]),
+        ("it takes 40 us", "40", ["us"], ["ns", "ms", "s", "cycles"]),
+        ("draws 5 mA at 1 MHz", "5", ["mA"], ["MHz", "A", "1"]),
+        ("a 3.3 V supply, 1 GHz", "3.3", ["V"], ["GHz"]),
+        ("from 1 to 64 KiB", "1 to 64", ["KiB", "KB"], ["MiB", "GiB", "1"]),
+        ("1-64 KiB", "1", ["KiB"], ["MiB"]),
+        ("16, 32 or 64 KiB", "16, 32, 64", ["KiB"], ["MiB"]),
+        ("256 KB (64 KB per core, 1 MB in all)", "256", ["KB"], ["MB"]),
+        ("16 cores and 4 MB", "16", ["cores", "1"], ["MB"]),
+        ("16K bytes", "16", ["KiB"], ["byte", "MB"]),
+        ("2K entries", "2", ["K"], ["1", "entries"]),
+        ("8 MB of 8 banks", "8", ["MB"], ["GB"]),
+        ("its length is 40 in all", "40", ["1"], ["s", "ns", "KB"]),
+        ("32 Banks", "32", ["1", "banks"], ["KB"]),
+    ],
+)  # fmt: skip
+def test_the_unit_is_the_one_beside_the_number(quoted: str, value: str, right: list[str], wrong: list[str]) -> None:
+    held = [
+        u for u in (*right, *wrong) if not refusal(FactAnswer(quantity="q", value=value, unit=u, quote="q"), quoted, "")
+    ]
+    assert held == right
+
+
+@pytest.mark.parametrize(
+    ("unit", "holds"), [("KiB", True), ("KB", True), ("MiB", False), ("GB", False), ("KB/s", False)]
+)
+def test_a_unit_in_the_header_holds_for_a_number_that_has_none_beside_it(unit: str, *, holds: bool) -> None:
+    answer = FactAnswer(quantity="scratch", value="48", unit=unit, quote="Scratch 48")
+    header = "Memory of a chip with 8 GB > Sizes\n| Part | Size (KiB) |\n| Main | 1 MiB |"
+    assert (refusal(answer, "Scratch | 48", header) == "") is holds

@@ -38,6 +38,21 @@ GIVEN = {
         "## On the MI250\n\n" + table("Cache | Size", "L2 cache | 5 MB"),
         {size("mi250", "5")},
     ),
+    "a column whose name says little, and a row that says which memory": (
+        "# MI300X\n\n" + table("Memory | Size | Bandwidth", "HBM | 48 GiB | 1.2 TB/s"),
+        {
+            size("mi300x", "48", quantity="hbm_size", unit="GiB"),
+            size("mi300x", "1.2", quantity="hbm_bandwidth", unit="TB/s"),
+        },
+    ),
+    "the clock of the chip below that of a crystal": (
+        "# MI300X\n\n" + table("Part | Clock frequency", "Crystal | 24 MHz", "Core clock | 1.6 GHz"),
+        {Said("mi300x", "clock_peak", "1.6", "GHz")},
+    ),
+    "a count beside a column with another unit": (
+        "# MI300X\n\n" + table("Cores | Current (mA)", "4 | 2250"),
+        {Said("mi300x", "compute_units", "4", "1", DEVICE)},
+    ),
     "the innermost heading that names a product": (
         "# About the MI250\n\n## About the MI210\n\n### Caches\n\n" + table("Cache | Size", "L2 cache | 5 MB"),
         {size("mi210", "5")},
@@ -173,6 +188,12 @@ NOTHING = {
     "words beside the quantity": table("Chip | L2 cache prefetch", "MI300X | 3 MB"),
     "the bank of each pin": "## MI300X\n\n" + table("Ball | Net | Bank", "L3 | LNK | 8", "L4 | VSS | 3"),
     "a share of a name": "## MI300X\n\n" + table("Rail | Current | Tolerance", "core | 88 A | 7 %", "fan | 3 A | 3 %"),
+    "a count below a unit of another kind": "# MI300X\n\n"
+    + table("Supply | Voltage (V) | Current (mA)", "CORE | 0.8 | 2250", "CUs | 2 | 900"),
+    "a count in a unit of another kind": "# MI300X\n\n" + table("Step | Time in us", "Cores | 17"),
+    "the clock of a crystal": "# MI300X\n\n" + table("Clock | Frequency", "RTC crystal | 32.768 KHz", "OSC | 5 V"),
+    "the clock of an oscillator": "# MI300X\n\n" + table("Part | Clock frequency", "Oscillator | 24 MHz"),
+    "a bandwidth of something else": "# MI300X\n\n" + table("Link | Bandwidth", "PCIe | 64 GB/s"),
     "no value": table("Chip | L2 cache", "MI300X | - ", "MI250 | n/a", "MI210 | "),
 }
 

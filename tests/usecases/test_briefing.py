@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from eval.languages.registry import CPP, described_language
 from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
-from kb.errors import SettingsError, TargetError
+from kb.errors import FactError, SettingsError, TargetError
 from kb.settings import Settings
 from kb.types.base import tokens_of
 from kb.types.briefing import Briefing
@@ -100,7 +100,7 @@ def test_a_chip_that_nobody_prepared_gets_what_its_documents_say_of_the_task(kb:
         assert said in text
     for unsaid in ("flash", "watchdog", "Redistribution", "How the judge decides"):
         assert unsaid not in text
-    assert "The documents do not say: " in text
+    assert "kb found no answer to: " in text
 
 
 @pytest.mark.parametrize("language", ["ZC", " zc"])
@@ -116,9 +116,45 @@ def test_a_language_is_understood_by_its_aliases(said: str, meant: str) -> None:
 
 
 def test_questions_that_no_document_answers_are_listed(kb: KnowledgeBase) -> None:
-    text = draft(kb, SOFTMAX, "zchip", "zc").partition("The documents do not say: ")[2]
+    text = draft(kb, SOFTMAX, "zchip", "zc").partition("kb found no answer to: ")[2]
 
     assert "Which shapes may tiles and blocks have?" in text
+
+
+def test_an_answer_that_nobody_accepted_is_named_below_the_open_questions(kb: KnowledgeBase) -> None:
+    [fact] = kb.answer_facts(
+        "zchip", [FactAnswer(quantity="lds_banks", value="16", unit="1", quote="16 workers")]
+    ).stored
+    unconfirmed = f"lds_banks = 16 is read, but unconfirmed: `kb facts accept {fact.citation.id}`"
+    assert unconfirmed in draft(kb, SOFTMAX, "zchip", "zc").partition("kb found no answer to: ")[2]
+
+    kb.factbook.accept_answers("zchip")
+    text = draft(kb, SOFTMAX, "zchip", "zc")
+    assert "lds banks = 16" in text
+    assert "unconfirmed" not in text
+
+
+RATES = [
+    FactAnswer(quantity="hbm_bandwidth", value="16", unit="GB/s", condition="per device", quote="16 GB/s"),
+    FactAnswer(quantity="dram_rate", value="16", unit="GB/s", quote="16 GB/s"),
+]
+
+
+@pytest.mark.parametrize("rate", RATES, ids=lambda rate: rate.quantity)
+def test_a_roofline_names_the_rates_that_nobody_accepted(kb: KnowledgeBase, tmp_path: Path, rate: FactAnswer) -> None:
+    (tmp_path / "zchip" / "rates.md").write_text("# Zchip memory\n\nThe DRAM of a zchip reaches 16 GB/s.\n")
+    kb.ingest([tmp_path / "zchip"])
+    [fact] = kb.answer_facts("zchip", [rate]).stored
+    with pytest.raises(FactError) as refused:
+        kb.roofline(load_task(SOFTMAX), "zchip")
+    assert refused.value.hint == f"read, but unconfirmed: {rate.quantity}: `kb facts accept {fact.citation.id}`"
+
+
+@pytest.mark.parametrize("language", ["zc", "cpp"])
+def test_what_holds_of_the_memory_of_a_core_is_said_in_every_language(kb: KnowledgeBase, language: str) -> None:
+    kb.answer_facts("zchip", [FactAnswer(quantity="lds_banks", value="16", unit="1", quote="16 workers")])
+    kb.factbook.accept_answers("zchip")
+    assert "lds banks = 16" in draft(kb, SOFTMAX, "zchip", language)
 
 
 def test_a_task_without_a_known_operation_still_gets_a_prompt(sheets: KnowledgeBase) -> None:

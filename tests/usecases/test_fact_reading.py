@@ -71,6 +71,7 @@ def test_the_unit_may_stand_in_the_header_of_the_table(kb: KnowledgeBase) -> Non
         ({"target": "mi300x"}, "'mi300x' is not zchip nor a relative of it"),
         ({"target": "nochip"}, "'nochip' is not zchip nor a relative of it"),
         ({"value": "129"}, "does not hold the number"),
+        ({"unit": "GiB"}, "states 128 in KiB, not in GiB"),
     ],
 )
 def test_an_answer_that_cannot_be_checked_is_refused_with_the_reason(
