@@ -106,7 +106,7 @@ def test_answers_are_refused_each_with_its_reason_and_the_others_are_stored(ask:
     assert [refused["reason"] for refused in answer["refused"]] == [
         "no document of zchip has the words '256 KiB of memory'",
         "the quote does not hold the number 129",
-        "neither the quote nor the headings above it state a unit like 'GHz'",
+        "the quote states 128 in KiB, not in GHz",
     ]
 
 
