@@ -12,8 +12,9 @@ MOST_BYTES = 1 << 28
 """Larger tasks are scaled down to this, and the time is scaled up."""
 MOST_ROWS = {"cpu": 2048, "cuda": 4096}
 """Rows of the largest matrices that are multiplied, likewise."""
-MULTIPLIED = {"cpu": ("float32", "float64"), "cuda": ("float32", "float64", "float16", "bfloat16")}
-"""Types of matrices for which torch has a fast product on every device of this kind."""
+MULTIPLIED = {"cpu": ("float32", "float64"), "cuda": ("float64", "float16", "bfloat16")}
+"""Types of matrices for which torch has a fast product on every device of this kind. On a GPU its product in float32 is
+no roof: a kernel may split it into products of narrower parts (see eval.roofline)."""
 RUN_S, FEW = 0.2, 5
 """Calls are timed for so long, and at least so often."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from eval.clock.baselines import WORKER_FAILURES, Baselines, as_judge_errors
+from eval.clock.baselines import WORKER_FAILURES, Baselines
 from eval.clock.batched_timing import BatchedTiming, time_batches
 from eval.clock.rounds import RoundTimes, time_rounds
 from eval.clock.timed_worker import SHORT_US, TimedWorker
@@ -134,10 +134,13 @@ def time_candidate(
 def _gain_in_place(baselines: Baselines, name: str, watch: Callable[[], CpuUse]) -> tuple[float, str]:
     """How much faster a baseline is in the candidate's place than in its own, at least 1; and what disturbed that.
 
-    Raises JudgeError if it fails there.
+    Beside the others it may need more memory than a candidate does: then the gain is not known, and counts as 1.
     """
-    with as_judge_errors(), closing(_SessionWorkers(baselines.trial(name), baselines)) as workers:
-        sessions = [_undisturbed_session(workers, number, [], watch) for number in range(WIN_SESSIONS)]
+    try:
+        with closing(_SessionWorkers(baselines.trial(name), baselines)) as workers:
+            sessions = [_undisturbed_session(workers, number, [], watch) for number in range(WIN_SESSIONS)]
+    except (*WORKER_FAILURES, JudgeError) as error:
+        return 1.0, f"the baseline could not be tried in the candidate's place: {str(error)[:200]}"
     gain = geometric_mean(times.session(name).speedup for times, _ in sessions)
     return max(gain, 1.0), next((busy for _, busy in sessions if busy), "")
 

@@ -241,3 +241,21 @@ def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_plac
     assert timing.place == pytest.approx(place, abs=0.001)
     assert timing.candidate_us == pytest.approx(candidate_us * place, rel=0.001)
     assert timing.won is won
+
+
+def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_candidates_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = SimpleNamespace(reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: None)
+
+    def a_session(workers: sessions._SessionWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
+        if workers.trial is None:
+            raise Fault(Outcome.CRASHED, "it leaves too little memory")
+        times = rounds.RoundTimes([CallTime(90.0, 90.0)] * 9, {EAGER: [CallTime(100.0, 100.0)] * 9}, [])
+        return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
+
+    monkeypatch.setattr(sessions, "_undisturbed_session", a_session)
+    timing, note = sessions.time_candidate(cast(Trial, SimpleNamespace()), cast(Baselines, running), [CASE])
+
+    assert timing.won
+    assert "too little memory" in note
