@@ -41,7 +41,7 @@ class Label:
 
     @property
     def has_other_unit(self) -> bool:
-        """Whether the label names a unit of which kb has no quantity: a bare number below it counts nothing."""
+        """Whether the label names a unit that no quantity of kb has; then a bare number below it is no count."""
         return _OTHER_UNIT.search(self.text) is not None
 
     def meanings(self) -> list[tuple[Quantity, bool, bool]]:

@@ -9,7 +9,7 @@ BREACHES = frozenset({
     Outcome.FORBIDDEN, Outcome.FORGED, Outcome.ALIASED_INPUT, Outcome.MUTATED_INPUT, Outcome.LATE_OUTPUT,
     Outcome.STALE_OUTPUT, Outcome.CLOCKS_DISAGREE, Outcome.TOO_FAST, Outcome.NO_KERNEL, Outcome.OUTSIDE_KERNELS,
 })  # fmt: skip
-"""The outcomes of candidates that break a rule of the task, whatever they compute."""
+"""The outcomes of candidates that broke a rule of the judge, whether or not their results were right."""
 UNBUILT = frozenset({
     Outcome.COMPILE_ERROR, Outcome.INCOMPATIBLE_PARAMETERS, Outcome.UNSUPPORTED, Outcome.OVER_LIMIT,
 })  # fmt: skip

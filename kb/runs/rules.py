@@ -133,5 +133,5 @@ def _rank(one: RecalledSkill, kinds: set[str]) -> tuple[object, ...]:
 
 
 def _kinds(task: Task) -> tuple[str, ...]:
-    """The classes of a task's operations, each as one word."""
+    """The kinds of operations in a task, with hyphens in place of blanks."""
     return tuple(name.replace(" ", "-") for name in operations_in(task))

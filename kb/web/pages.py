@@ -15,7 +15,7 @@ from kb.views.verdicts import Estimate
 HERE = Path(__file__).parent
 STYLE = HERE / "static" / "style.css"
 LEXERS = {"triton": "python", "torch": "python"}
-"""Names of the lexers of languages that are not called as they are."""
+"""The lexers of Pygments for languages of which it has no lexer of the same name."""
 _PLAIN = re.compile(r'<span class="(?![kcsmg]|ow)\w+">([^<]*)</span>')
 """Words in the classes of Pygments that the style sheet leaves as they are."""
 

@@ -59,7 +59,7 @@ class Subject(Frozen):
 
     @property
     def products_in(self) -> tuple[str, ...]:
-        """The types beside its own in which units may take its operands."""
+        """Other types than the task's own in which matrix units may take its operands."""
         wider = {"float32": "tf32", "int8": "int16", "uint8": "int16"}
         return tuple(dict.fromkeys(wider[dtype] for dtype in self.dtypes if dtype in wider))
 
