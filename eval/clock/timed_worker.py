@@ -74,6 +74,7 @@ class TimedWorker:
             self._shared = self._trial.share(self.worker, sets, start)
             self._trial.send_inputs(self.worker, self._shared)
             self._layouts: tuple[Layout, ...] = ()
+            self._records = self._replays = False
             self.call(self._case.inputs)
         except BaseException:
             self.worker.kill()
@@ -96,14 +97,17 @@ class TimedWorker:
     def capture(self, *, on: bool) -> bool:
         """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
 
-        A worker that fails to record is started anew, because the attempt leaves traces.
+        Each is done once: a baseline replays for all candidates. A worker that fails to record is started anew, because
+        the attempt leaves traces.
         """
-        try:
-            return self.worker.ask("capture", on=on).get("captured") is True
-        except Fault:
-            self.worker.kill()
-            self.__enter__()
-            return False
+        if on is not self._records:
+            try:
+                self._replays = self.worker.ask("capture", on=on).get("captured") is True
+            except Fault:
+                self.worker.kill()
+                self.__enter__()
+            self._records = on
+        return self._replays
 
     def time_call(self, inputs: Sequence[Any]) -> Reply:
         """A timed call on new inputs, after an untimed one on others.
