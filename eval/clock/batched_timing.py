@@ -14,7 +14,7 @@ from eval.supervisor.settings import Guard
 from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 
-LEAST_BATCHES, MOST_BATCHES, SECONDS = 6, 30, 0.75
+LEAST_BATCHES, MOST_BATCHES = 8, 30
 
 
 class BatchedTiming(NamedTuple):
@@ -41,8 +41,10 @@ class BatchedTiming(NamedTuple):
         return bool(self.baselines) and all(clocks_disagree(self.candidate, each) for each in self.baselines.values())
 
 
-def time_batches(candidate: TimedWorker, baselines: Baselines, guards: frozenset[Guard]) -> BatchedTiming:
-    """Time batches of candidate and baselines, with a call on each slot of a worker.
+def time_batches(
+    candidate: TimedWorker, baselines: Baselines, guards: frozenset[Guard], seconds: float
+) -> BatchedTiming:
+    """Time batches of candidate and baselines for some seconds, with a call on each slot of a worker.
 
     All inputs of a batch are visible at once, so single calls are timed too, and the smaller speed-up counts.
 
@@ -53,7 +55,7 @@ def time_batches(candidate: TimedWorker, baselines: Baselines, guards: frozenset
     times: list[CallTime] = []
     baseline_times: dict[str, list[CallTime]] = {name: [] for name in baselines.workers}
     fresh, start = Guard.FRESH_INPUTS in guards, time.monotonic()
-    while len(times) < LEAST_BATCHES or (len(times) < MOST_BATCHES and time.monotonic() < start + SECONDS):
+    while len(times) < LEAST_BATCHES or (len(times) < MOST_BATCHES and time.monotonic() < start + seconds):
         sets = [reference.inputs(secrets.randbits(62)) if fresh else case.inputs for _ in range(candidate.slots)]
         reply = candidate.time_batch(sets)
         times.append(reply.time)

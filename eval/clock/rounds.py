@@ -17,7 +17,7 @@ from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from kb.types.timing import UNSEEN
 
-LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200
+LEAST_ROUNDS, MOST_ROUNDS = 10, 200
 PATIENCE = 4
 """A session with less than enough rounds may last so many times as long."""
 LOST = 1.5
@@ -35,6 +35,10 @@ class RoundTimes(NamedTuple):
     idle: list[CallTime]
     """Those of the idle worker; empty if there is none, because calls are long or all workers replay theirs."""
 
+    def honest(self, baseline: str) -> list[CallTime]:
+        """The calls that show how long honest questions and replies take."""
+        return self.idle or self.baselines[baseline]
+
     @property
     def fastest(self) -> str:
         """Name of the fastest baseline."""
@@ -48,9 +52,8 @@ class RoundTimes(NamedTuple):
     @property
     def is_doubtful(self) -> bool:
         """Whether the candidate gains time, but less than it could hide in a question."""
-        baseline = self.baselines[self.fastest]
-        hidden_us = UNSEEN * median(call.answering_us for call in self.idle or baseline)
-        return 0 < median_us(baseline) - median_us(self.candidate) < hidden_us
+        hidden_us = UNSEEN * median(call.answering_us for call in self.honest(self.fastest))
+        return 0 < median_us(self.baselines[self.fastest]) - median_us(self.candidate) < hidden_us
 
     @property
     def is_hopeless(self) -> bool:
@@ -67,6 +70,7 @@ def time_rounds(
     guards: frozenset[Guard],
     use: CpuUse,
     session_s: float,
+    enough: int,
 ) -> RoundTimes:
     """Time the calls of a session.
 
@@ -76,6 +80,7 @@ def time_rounds(
 
     Args:
         session_s: Time after which the session ends, if it has enough rounds.
+        enough: So many are.
 
     Raises:
         Fault: the candidate failed, or an output is wrong.
@@ -99,20 +104,20 @@ def time_rounds(
         passed_s = time.monotonic() - start
         if passed_s > HOPELESS_S and times.is_hopeless:
             return times
-        progress = _progress(times, passed_s / session_s)
+        progress = _progress(times, passed_s / session_s, enough)
     for _, late in moments:
         _try_case(candidate, baselines, late, guards, baselines_first=False)
     return times
 
 
-def _progress(times: RoundTimes, passed: float) -> float:
+def _progress(times: RoundTimes, passed: float, enough: int) -> float:
     """How much of a session is done; 1 or more if it may end.
 
     Args:
         passed: Time so far as a share of the session's.
     """
     rounds = len(times.candidate)
-    enough = LEAST_ROUNDS if times.speedup < 1 / LOST else ENOUGH_ROUNDS
+    enough = LEAST_ROUNDS if times.speedup < 1 / LOST else enough
     progress = max(rounds / MOST_ROUNDS, min(passed, rounds / enough), passed / PATIENCE)
     return min(progress, rounds / LEAST_ROUNDS)
 

@@ -38,16 +38,19 @@ class SessionPolicy(NamedTuple):
     """How long candidates are timed on a device. Two processes of the same program differ in speed, by luck."""
 
     session_s: float
-    """A session ends after this time if it has enough rounds."""
+    """A session ends after this time if it has enough rounds; then batches are timed for as long."""
+    rounds: int
+    """So many are enough."""
     process_spread: float
     """By how much processes of the same program differ within a session, as the logarithm of the speed-up."""
     slow_process: float
     """By how much, likewise, a candidate may lose because its process is a slow one: then it gets a second session."""
 
 
-POLICIES = {"cpu": SessionPolicy(0.75, 0.1, 0.1), "cuda": SessionPolicy(0.75, 0.03, 0.2)}
-"""By where torch keeps the tensors. Processes on a GPU differ by less, but of 210 on an H100 17 were slower than others
-with the same kernel, for as long as they lived; four of them by a quarter or more (process-luck-h100.json)."""
+POLICIES = {"cpu": SessionPolicy(0.75, 30, 0.1, 0.1), "cuda": SessionPolicy(0.4, 12, 0.03, 0.2)}
+"""By where torch keeps the tensors. Calls and processes on a GPU differ by less, so that more rounds would tell nothing
+beside the luck of processes. But of 210 on an H100 17 were slower than others with the same kernel, for as long as they
+lived; four of them by a quarter or more (process-luck-h100.json)."""
 
 
 class _SessionTimes(NamedTuple):
@@ -62,15 +65,17 @@ class _SessionTimes(NamedTuple):
     baselines_bytes: Mapping[str, int]
     gpu: GpuState | None
 
-    def session(self, baseline: str, place: float = 1.0) -> Session:
+    def session(self, baseline: str, place: float = 1.0, least_hidden_us: float = 0.0) -> Session:
         """The session in comparison with one of the baselines, whose gain in the candidate's place is counted out.
 
         What the candidate hides from the clock in its worker is added to its time. Where batches show a smaller
         speed-up than single calls, its time is stretched to that.
+
+        Args:
+            least_hidden_us: What all sessions together show of that; one alone has more chance.
         """
-        baseline_calls = self.rounds.baselines[baseline]
-        honest = self.rounds.idle or baseline_calls
-        hidden = hidden_us(self.rounds.candidate, honest)
+        baseline_calls, honest = self.rounds.baselines[baseline], self.rounds.honest(baseline)
+        hidden = max(least_hidden_us, hidden_us(self.rounds.candidate, honest))
         baseline_us = [call.inside_us for call in baseline_calls]
         inside_us = [call.inside_us for call in self.rounds.candidate]
         candidate_us = [place * (us + hidden) for us in inside_us]
@@ -111,11 +116,13 @@ def time_candidate(
     place = 1.0
 
     def timing() -> Timing:
-        fastest = _fastest(found)
+        fastest, rounds = _fastest(found), [each.rounds for each in found]
+        honest = [call for each in rounds for call in each.honest(fastest)]
+        hidden = hidden_us([call for each in rounds for call in each.candidate], honest)
         return Timing(
             baseline=fastest,
             baselines_us=baselines.medians_us,
-            sessions=tuple(each.session(fastest, place) for each in found),
+            sessions=tuple(each.session(fastest, place, hidden) for each in found),
             workload=workload or {},
             place=place,
         )
@@ -256,16 +263,18 @@ def _session(
 ) -> _SessionTimes:
     """One session, counted from 0."""
     trial, baselines = workers.trial, workers.baselines
-    session_s = POLICIES[baselines.reference.device].session_s
+    policy = POLICIES[baselines.reference.device]
     with one_thread(), workers.start(number) as candidate:
         short = min(baselines.medians_us.values()) < SHORT_US
         replayed = [candidate.capture(on=short), baselines.capture(on=short)]
         idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
         use = watch()
-        rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, session_s)
+        rounds = time_rounds(
+            candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, policy.rounds
+        )
         batches = BatchedTiming()
         if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
-            batches = time_batches(candidate, baselines, trial.guards)
+            batches = time_batches(candidate, baselines, trial.guards, policy.session_s)
         others, names = use.by_others()
         candidate_bytes = use.memory_bytes(candidate.worker.pid)
         baselines_bytes = {name: use.memory_bytes(each.worker.pid) for name, each in baselines.workers.items()}
@@ -281,7 +290,7 @@ def _disagreement(times: _SessionTimes) -> Fault | None:
     reply alike, and batches show best what a clock hides in each call.
     """
     candidate, baseline = times.rounds.candidate, times.rounds.baselines[times.rounds.fastest]
-    honest = times.rounds.idle or baseline
+    honest = times.rounds.honest(times.rounds.fastest)
     outside_us, inside_us, _, between_us, _ = (median(each) for each in zip(*candidate, strict=True))
     disagree = clocks_disagree(candidate, honest) and clocks_disagree(candidate, baseline)
     if disagree or (times.batches.clocks_disagree and not times.rounds.idle):

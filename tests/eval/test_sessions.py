@@ -25,6 +25,7 @@ from tests.eval.judging import given_case, needs_linux, reference
 
 pytestmark = needs_linux
 CASE = given_case("scale")
+ENOUGH = sessions.POLICIES["cpu"].rounds
 
 
 class Clocked:
@@ -53,7 +54,9 @@ class Clocked:
     def run(self) -> int:
         """The number of rounds."""
         candidate, baselines = cast(TimedWorker, None), cast(Baselines, self)
-        times = rounds.time_rounds(candidate, baselines, None, [CASE], ALL_GUARDS, CpuUse(), session_s=0.75)
+        times = rounds.time_rounds(
+            candidate, baselines, None, [CASE], ALL_GUARDS, CpuUse(), *sessions.POLICIES["cpu"][:2]
+        )
         assert len(times.candidate) == len(times.baselines[EAGER])
         return len(times.candidate)
 
@@ -63,7 +66,7 @@ class Clocked:
     [
         pytest.param(1e-4, rounds.MOST_ROUNDS, rounds.MOST_ROUNDS, id="quick"),
         pytest.param(0.02, 37, 39, id="as long as a session should last"),
-        pytest.param(0.06, rounds.ENOUGH_ROUNDS, rounds.ENOUGH_ROUNDS, id="longer, for enough rounds"),
+        pytest.param(0.06, ENOUGH, ENOUGH, id="longer, for enough rounds"),
         pytest.param(30.0, rounds.LEAST_ROUNDS, rounds.LEAST_ROUNDS, id="slow"),
     ],
 )
@@ -83,7 +86,7 @@ def test_a_candidate_that_has_lost_needs_few_rounds_and_still_all_cases(monkeypa
 
     assert session.run() == rounds.LEAST_ROUNDS
     assert len(session.tried) == 1
-    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == rounds.ENOUGH_ROUNDS
+    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == ENOUGH
 
 
 @pytest.mark.parametrize(("round_s", "count"), [(0.001, 200), (0.06, 30), (30.0, 10)])
