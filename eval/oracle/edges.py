@@ -1,11 +1,13 @@
-"""Values at which a comparison turns: zeros, constants of the task's file, and values of other tensors."""
+"""Values at which a comparison turns: zeros, numbers that the task compares with, and values of other tensors."""
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
+from eval.oracle.operations import numbers_in
 from eval.oracle.reference import Reference, is_float, with_values
 
 SHARE = 8
@@ -23,7 +25,7 @@ def put_edges(reference: Reference, inputs: Sequence[Any], changed: Sequence[boo
     """
     tensors = [x for x in (*inputs, *reference.state.values()) if isinstance(x, torch.Tensor)]
     generator = torch.Generator(reference.device).manual_seed(seed)
-    constants = _constants(reference)
+    constants = _constants(reference, inputs)
 
     def with_edges(x: torch.Tensor) -> torch.Tensor:
         others = [y for y in tensors if y is not x and y.numel() and _may_hold_borders(y, x)]
@@ -32,11 +34,11 @@ def put_edges(reference: Reference, inputs: Sequence[Any], changed: Sequence[boo
     return [with_edges(x) if change and x.numel() else x for x, change in zip(inputs, changed, strict=True)]
 
 
-def _constants(reference: Reference) -> list[float]:
-    """The numbers in the task's file and among the arguments of its model, with both signs."""
+def _constants(reference: Reference, inputs: Sequence[Any]) -> list[float]:
+    """The numbers in the task's file, and those that its operations get: computed, or a module's own. Both signs."""
     literals = (node.value for node in ast.walk(ast.parse(reference.task.source)) if isinstance(node, ast.Constant))
-    numbers = {*reference.numbers, *(float(value) for value in literals if isinstance(value, int | float))}
-    return sorted({*numbers, *(-number for number in numbers)})
+    numbers = {*numbers_in(partial(reference.native, inputs)), *(x for x in literals if isinstance(x, int | float))}
+    return sorted({sign * float(number) for number in numbers for sign in (1, -1)})
 
 
 def _may_hold_borders(y: torch.Tensor, x: torch.Tensor) -> bool:
@@ -50,8 +52,10 @@ def _put(
     choices = [y.to(x.dtype) if y.shape == x.shape else _drawn(y.to(x.dtype), x, generator) for y in others]
     if is_float(x):
         zeros = torch.zeros_like(x)
-        named = torch.tensor([c for c in constants if c and low <= c <= high], dtype=x.dtype, device=x.device)
-        choices += [zeros, -zeros, *([_drawn(named, x, generator)] if len(named) else [])]
+        choices += [zeros, -zeros]
+    named = [c for c in constants if low <= c <= high and (c if is_float(x) else c.is_integer())]
+    if named:
+        choices.append(_drawn(torch.tensor(named, dtype=torch.float64, device=x.device).to(x.dtype), x, generator))
     result = x.clone()
     for number, edges in enumerate(choices):
         part = torch.randint(SHARE * len(choices), x.shape, generator=generator, device=x.device) == number

@@ -22,15 +22,18 @@ from eval.oracle.reference import (
     is_large,
     tensor_bytes,
 )
-from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, tolerance_of
+from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, roundings_of, tolerance_of
 from kb.errors import TaskError, TaskSizeError
 from kb.types.kernels import Precision
 
 LEAST_RUNS, MOST_RUNS, RUNNING_S = 2, 6, 0.5
 """Number of runs with random changes of inputs and parameters, which show the sensitivity of each element, and of runs
 in TF32, which show the error that it causes; and the time after which the least must do."""
-NEARER = 64.0
-"""How much smaller a second change is where comparisons turn: by a jump, both change an output by the same."""
+NEARER = 4.0
+"""How much smaller a second change is where comparisons turn: by a jump, both change an output by the same. The smaller
+one, too, is more than a constant is rounded by in float32."""
+SIDES = 4.0
+"""By so many times the epsilon of the inputs' type these change to reach the other side."""
 
 
 class Expected(NamedTuple):
@@ -80,6 +83,8 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
             known, choices = watch(exactly)
         if used and used.seen:
             computed, reached = _also_in_tf32(computed, known, operations, partial(watch, exactly))
+        if at_edges:
+            computed = _sure_of_sides(computed, known, reference, inputs)
         changes = tuple(map(no_change, known, computed))
         _add_perturbations(changes, known, reference, inputs, watch, at_edges=at_edges)
     else:
@@ -163,6 +168,26 @@ def _also_in_tf32(
         reached |= {number for number, pair in pairs if not torch.equal(*pair)}
         del values, pairs  # large ones have no room beside those of the next run
     return computed, reached
+
+
+def _sure_of_sides(computed: Tensors, known: Tensors, reference: Reference, inputs: Sequence[Any]) -> Tensors:
+    """What the reference computed, NaN where it is on the other side of a jump than in float64: any value is right.
+
+    There a constant lies between an input and its own rounding. In C++ `x > 0.1` compares with the number in float64.
+    """
+    by = SIDES * max((torch.finfo(x.dtype).eps for x in inputs if is_float(x)), default=0.0)
+    others = zip(*(reference.oracle(inputs, perturbed=0, by=change) for change in (by, -by)), strict=True)
+
+    def sure(native: torch.Tensor, exact: torch.Tensor, beside: Sequence[torch.Tensor]) -> torch.Tensor:
+        if not native.is_floating_point():
+            return native
+        off = (native - exact).abs()
+        beyond = off > roundings_of(native.dtype) * torch.finfo(native.dtype).eps * exact.abs()
+        jumps = [(native - other).abs() < off / 2 for other in beside]
+        return native.masked_fill(beyond & (jumps[0] | jumps[1]), torch.nan)
+
+    outputs = tuple(map(sure, computed, known, others))
+    return (*outputs, *computed[len(outputs) :])
 
 
 def _add_perturbations(

@@ -1,5 +1,6 @@
 """See a reference's operations: how much they compute and hold, and from which values they choose indices, as top-k."""
 
+import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -113,6 +114,19 @@ def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[
     with _Observer(record):
         result = call()
     return result, choices
+
+
+def numbers_in(call: Callable[[], Any]) -> set[float]:
+    """The numbers among the arguments of its operations, such as the limits of a clamp; also those by default."""
+    numbers = set[float]()
+
+    def collect(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
+        given = tree_leaves(list(_arguments(func, args, kwargs).values()))
+        numbers.update(x for x in given if isinstance(x, int | float) and math.isfinite(x))
+
+    with _Observer(collect):
+        call()
+    return numbers
 
 
 def _arguments(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,6 +105,15 @@ HONEST: dict[str, tuple[str, str, str, Kernel]] = {
         f"{ANY}, torch.full((N,), 3)",
         lambda x, n: x[:, None].expand(64, 3, 64).reshape(192, 64),
     ),
+    "a constant in float64, as in C++": ("x", "x * (x > 0.1)", ANY, lambda x: x * (x.double() > 0.1)),
+    "a constant in the inputs' type": ("x", "x * (x > 0.1)", ANY, lambda x: x * (x > torch.tensor(0.1))),
+    "a constant in float32 for float16": (
+        "x",
+        "(x * (x >= 0.1)).sum(-1)",
+        f"{ANY}.half()",
+        lambda x: (x * (x.float() >= 0.1)).sum(-1),
+    ),
+    "steps of a constant": ("x", "torch.floor(x / 0.25)", ANY, lambda x: torch.floor(4 * x)),
     "a step in bfloat16": ("x", "x.softmax(-1)", f"{ANY}.bfloat16()", lambda x: x.float().softmax(-1).bfloat16()),
 }
 WRONG: dict[str, tuple[str, str, str, Kernel]] = {
@@ -136,6 +145,40 @@ WRONG: dict[str, tuple[str, str, str, Kernel]] = {
     "zero taken for positive": ("x, y", "y * (x > 0)", PAIR, lambda x, y: y * (x >= 0)),
     "a tie decided the other way": ("x, y", "(x >= y).float() * x", PAIR, lambda x, y: (x > y).float() * x),
     "a constant of the file on the wrong side": ("x", "x * (x > 0.5)", UNIT, lambda x: x * (x >= 0.5)),
+    "a rounded constant on the wrong side": ("x", "x * (x >= 0.3)", UNIT, lambda x: x * (x > 0.3)),
+    "a constant that is computed": ("x", "x * (x.abs() >= 0.1 + 0.2)", ANY, lambda x: x * (x.abs() > 0.3)),
+    "a constant beside one of which either side is right": (
+        "x",
+        "torch.where(x > 0.1, x, (x >= -0.25).float())",
+        ANY,
+        lambda x: torch.where(x > 0.1, x, (x > -0.25).float()),
+    ),
+    "a number that is an argument": ("x, t", "x * (x > t)", f"{ANY}, 3 / 8", lambda x, t: x * (x >= t)),
+    "an integer that is computed": (
+        "x",
+        "(x > 70 // 2).int()",
+        "torch.randint(0, 99, (N, N))",
+        lambda x: (x >= 35).int(),
+    ),
+    "how many are above a constant": ("x", "(x >= 0.3).sum(-1)", ANY, lambda x: (x > 0.3).sum(-1)),
+    "the threshold of a module": (
+        "x",
+        "torch.nn.Threshold(0.7, 20.0)(x)",
+        ANY,
+        lambda x: torch.where(x >= 0.7, x, 20.0),
+    ),
+    "a threshold by default": (
+        "x",
+        "torch.nn.functional.hardshrink(x)",
+        ANY,
+        lambda x: torch.where(x.abs() >= 0.5, x, 0.0),
+    ),
+    "the open ends of a clamp": (
+        "x",
+        "x * ((x > -1) & (x < 1))",
+        ANY,
+        lambda x: x * ((x >= -1) & (x <= 1)),
+    ),
     "integers that are equal": (
         "x, y",
         "(x >= y).int()",
