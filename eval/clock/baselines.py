@@ -26,6 +26,7 @@ from eval.worker.gpu_driver import DriverError
 from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
+from kb.types.timing import WIN_SESSIONS
 
 DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
 """How a baseline can fail because a candidate that is checked at the same time takes the cores, memory or disk."""
@@ -51,14 +52,13 @@ class Baselines:
         sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
         trial_of: Gives the settings for running one; see eval.clock.baseline_sources.
         at_once: How many of the first set may start at the same time. Later sets find what it has compiled.
-        kept: How many sets are kept for the next candidates. Sessions take them in turn.
+        room: How many sets of so many baselines may run at the same time. Sessions take them in turn.
         one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
             timed, and only the fastest stays.
         on_host: Whether the expected outputs are kept in the host's memory.
         spent: The time for which the first candidate waits for them is added here.
 
     Attributes:
-        kept: How many sets may run at the same time.
         memory: Handle of the memory of all timed workers on a CPU; see `common_memory`.
         case: One set of inputs at the task's sizes, with the expected outputs and the reference's own error.
         medians_us: For each baseline, a quick median of the time of one call; empty before `workers` is used.
@@ -73,7 +73,7 @@ class Baselines:
         trial_of: Callable[[Candidate], Trial],
         *,
         at_once: int = len(SOURCES),
-        kept: int = 1,
+        room: Callable[[int], int] = lambda _: 1,
         one_by_one: bool = False,
         on_host: bool = False,
         spent: Spent | None = None,
@@ -86,7 +86,7 @@ class Baselines:
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._task, self._trial_of = task, trial_of
-        self.kept, self._one_by_one, self._spent = kept, one_by_one, spent or Spent()
+        self._room, self._one_by_one, self._spent = room, one_by_one, spent or Spent()
         self._idle_workers: dict[str, IdleWorker] = {}
         self._trials = {
             name: trial_of(Candidate(language=TORCH.name, source=f"{task.source}\nimport torch\n{source}"))
@@ -96,7 +96,7 @@ class Baselines:
         first = next(iter(self._trials.values()))
         self.memory = common_memory(first, reference, self.case) if reference.device == "cpu" else None
         self._first_pool = ThreadPoolExecutor(at_once)
-        self._later_pool = ThreadPoolExecutor(len(self._trials) * self.kept) if self.kept > 1 else self._first_pool
+        self._later_pool = ThreadPoolExecutor(WIN_SESSIONS * len(self._trials))
         self._kept_sets: dict[int, WorkerSet] = {}
         self._late_sets: dict[int, WorkerSet] = {}
         """By session. They start after a candidate's workers, and are for this candidate alone."""
@@ -140,6 +140,17 @@ class Baselines:
                 running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}
 
+    @property
+    def kept(self) -> int:
+        """How many sets stay for the next candidates."""
+        return min(WIN_SESSIONS, self._room(len(self.workers)))
+
+    @property
+    def late_at_once(self) -> int:
+        """How many sessions may start together, each with a set and a candidate; if several, the kept sets stay."""
+        workers = WIN_SESSIONS * (len(self.workers) + 1) + self.kept * len(self.workers)
+        return WIN_SESSIONS if self._room(1) >= workers else 1
+
     def _error_in_tf32(self) -> str:
         """Why the reference in TF32 is no baseline; empty if it may be one. Compiled ones would be wrong alike."""
         result = self.case.compare(self.reference.native(self.case.inputs, all_in_tf32=True))
@@ -170,11 +181,12 @@ class Baselines:
             missing = [other for other in range(number, last) if not self._is_reusable(other)]
             self._restart(self._kept_sets, missing, names)
             if not self._is_reusable(number):  # there was no room for all of them at the same time
+                _end_sets(self._kept_sets)
                 self._restart(self._kept_sets, [number], names)
         return self._kept_sets[number]
 
     def start_late_sets(self, sessions: Sequence[int]) -> None:
-        """Start sets for some sessions, at most `kept`, of a candidate whose workers have started before.
+        """Start sets for some sessions, at most `late_at_once`, of a candidate whose workers have started before.
 
         They might slow those that start now, so no later candidate is compared with these.
 
@@ -182,6 +194,8 @@ class Baselines:
             JudgeError: one does not start.
         """
         _end_sets(self._late_sets)
+        if len(sessions) == 1:  # there may be no room for it beside the others
+            _end_sets(self._kept_sets)
         self._restart(self._late_sets, sessions, list(self.workers))
         with as_judge_errors():
             for pending in (pending for found in self._late_sets.values() for pending in found.values()):
@@ -266,8 +280,6 @@ class Baselines:
     def _restart(self, sets: dict[int, WorkerSet], numbers: Sequence[int], names: Sequence[str]) -> None:
         """Start some sets together, and wait for all, because to start disturbs what is timed."""
         for number in numbers:
-            if self.kept == 1:  # large inputs have no room for two sets
-                _end_set(self._kept_sets, 0)
             _end_set(sets, number)
             sets[number] = self._started(names, self._later_pool)
         for number in numbers:

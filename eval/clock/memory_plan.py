@@ -6,11 +6,13 @@ from eval.roofline import tensor_bytes
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface
 
-MOST, ROOMY = 0.9, 0.6
-"""Share of the memory that tensors may take, because drivers and libraries of several processes need the rest; and that
-they take at most where what could be elsewhere stays."""
+MOST, KEPT, ROOMY = 0.9, 0.75, 0.6
+"""Share of the memory that tensors may take, because drivers and libraries of several processes need the rest; that
+they take beside sets of baselines which wait; and that they take where what could be elsewhere stays."""
 SETS = 0.25
-"""Share that may go to workers of baselines beside those of one candidate's session."""
+"""Share that may go to baselines that start together, beside those of one candidate's session."""
+SLOTS = 1 / 32
+"""Share that more inputs and outputs of a worker take; see eval.supervisor.device_memory."""
 
 
 class MemoryPlan(NamedTuple):
@@ -55,6 +57,11 @@ class MemoryPlan(NamedTuple):
     def starts_together(self, workers: int) -> bool:
         """Whether so many workers may run beside a session."""
         return workers * self.worker <= SETS * self.total
+
+    def sets(self, baselines: int) -> int:
+        """How many sets of so many baselines may run at the same time, one of them in a session."""
+        free = KEPT * self.total - self.timed + self.worker
+        return max(1, int(free / (baselines * (self.worker + SLOTS * self.total))))
 
     def check(self) -> None:
         """Raises TaskSizeError if the task cannot be judged in this memory."""

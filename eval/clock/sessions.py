@@ -191,7 +191,7 @@ class _SessionWorkers:
             self._started_before.popitem()[1].__exit__()
 
     def _start_before(self, session: int) -> None:
-        for count in (self.baselines.kept, 1):  # there may be no room for several
+        for count in (self.baselines.late_at_once, 1):  # there may be no room for several
             self.close()
             self.trial.start_warm_workers(checks=1, sessions=count)
             with suppress(JudgeError, *(WORKER_FAILURES if count > 1 else ())):

@@ -62,11 +62,10 @@ class Gpu(TimingDevice):
         return gpu_sources(self.setup.task, self.setup.interface)
 
     def baseline_limits(self) -> Mapping[str, Any]:
-        baselines = len(self.sources())
         return {
             "at_once": AT_ONCE,
-            "kept": WIN_SESSIONS if self._has_room and self._plan.starts_together(WIN_SESSIONS * baselines) else 1,
-            "one_by_one": not self._plan.starts_together(baselines),
+            "room": self._plan.sets if self._has_room else lambda _: 1,
+            "one_by_one": not self._plan.starts_together(len(self.sources())),
             "on_host": not self._plan.keeps_expected,
         }
 

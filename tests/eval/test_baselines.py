@@ -83,7 +83,7 @@ def test_no_baseline_in_tf32_starts_where_the_reference_itself_would_be_wrong_in
 
 def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_candidate() -> None:
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 2)
 
     def workers() -> list[object]:
         used = []
@@ -110,7 +110,7 @@ def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: py
 
     monkeypatch.setattr(TimedWorker, "__enter__", counted)
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=3)
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 3)
     counts = []
     try:
         for session in range(3):
@@ -170,7 +170,7 @@ def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candid
 
 def test_no_candidate_is_compared_with_a_set_that_started_after_another() -> None:
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, kept=2)
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 2)
     try:
         found.begin(0)
         clean = found.workers[EAGER].worker

@@ -45,6 +45,13 @@ def test_small_tasks_have_room_for_every_set_of_baselines_and_large_ones_for_one
     assert not plan(softmax(), 80).starts_together(3)
 
 
+@pytest.mark.parametrize(("gib", "baselines", "sets"), [(80, 1, 1), (131, 1, 3), (131, 2, 1), (24, 1, 1)])
+def test_sets_of_baselines_stay_where_three_quarters_of_the_memory_hold_them(
+    gib: float, baselines: int, sets: int
+) -> None:
+    assert plan(softmax(), gib).sets(baselines) == sets
+
+
 KEEPS_TWO = """
 import torch
 class Model(torch.nn.Module):

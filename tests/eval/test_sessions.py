@@ -105,7 +105,7 @@ class Room:
     as long as the candidate lives. It is trial, baselines and candidate in one."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kept: int, failures: float = 0, room: int = 99) -> None:
-        self.kept, self.failures, self.room = kept, failures, room
+        self.late_at_once, self.failures, self.room = kept, failures, room
         self.reference = self.case = self.memory = None
         self.events: list[object] = []
         self.living: list[object] = []
