@@ -44,9 +44,8 @@ WorkerSet = dict[str, PendingProcess[TimedWorker]]
 class Baselines:
     """The baselines of a task, which run once they are asked for; close them at the end.
 
-    Processes of the same program differ in speed by luck. So each session has a set of workers of its own. The sets of
-    a candidate's first sessions are kept for the next candidates, and those of its later sessions start after its own
-    workers and end with it.
+    Processes of the same program differ in speed by luck. So each session of a candidate has a set of workers of its
+    own. The last sets stay for the next candidates.
 
     Args:
         sources: What makes a candidate of the reference, by the name of the baseline; the first must run.
@@ -98,8 +97,6 @@ class Baselines:
         self._first_pool = ThreadPoolExecutor(at_once)
         self._later_pool = ThreadPoolExecutor(WIN_SESSIONS * len(self._trials))
         self._kept_sets: dict[int, WorkerSet] = {}
-        self._late_sets: dict[int, WorkerSet] = {}
-        """By session. They start after a candidate's workers, and are for this candidate alone."""
         atexit.register(self.close)
 
     def start(self) -> None:
@@ -145,12 +142,6 @@ class Baselines:
         """How many sets stay for the next candidates."""
         return min(WIN_SESSIONS, self._room(len(self.workers)))
 
-    @property
-    def late_at_once(self) -> int:
-        """How many sessions may start together, each with a set and a candidate; if several, the kept sets stay."""
-        workers = WIN_SESSIONS * (len(self.workers) + 1) + self.kept * len(self.workers)
-        return WIN_SESSIONS if self._room(1) >= workers else 1
-
     def _error_in_tf32(self) -> str:
         """Why the reference in TF32 is no baseline; empty if it may be one. Compiled ones would be wrong alike."""
         result = self.case.compare(self.reference.native(self.case.inputs, all_in_tf32=True))
@@ -161,45 +152,21 @@ class Baselines:
         return replace(self._trials[name], spent=Spent())
 
     def begin(self, session: int) -> None:
-        """Set `workers` for a session of a candidate, counted from 0: no two of them share processes, and so luck."""
-        names = list(self.workers)
-        chosen = self._late_sets[session] if session in self._late_sets else self._kept_set(session, names)
-        with as_judge_errors():
-            self.workers = {name: chosen[name].result() for name in names}
+        """Set `workers` for a session of a candidate, counted from 0: no two of them share processes, and so luck.
 
-    def _kept_set(self, session: int, names: Sequence[str]) -> WorkerSet:
-        """The set that this session takes in turn. It starts anew where another session of the candidate has used it.
-
-        With the second session the sets of all start together: who gets there will probably want the rest.
+        Sessions take the sets that stay in turn; these start anew once the candidate has used all. With the second
+        session the sets of all start together: who gets there will probably want the rest.
         """
-        _end_sets(self._late_sets)
-        number = session % self.kept
-        if session >= self.kept:
-            self._restart(self._kept_sets, [number], names)
-        elif not self._is_reusable(number):
-            last = self.kept if session else 1
-            missing = [other for other in range(number, last) if not self._is_reusable(other)]
-            self._restart(self._kept_sets, missing, names)
-            if not self._is_reusable(number):  # there was no room for all of them at the same time
-                _end_sets(self._kept_sets)
-                self._restart(self._kept_sets, [number], names)
-        return self._kept_sets[number]
-
-    def start_late_sets(self, sessions: Sequence[int]) -> None:
-        """Start sets for some sessions, at most `late_at_once`, of a candidate whose workers have started before.
-
-        They might slow those that start now, so no later candidate is compared with these.
-
-        Raises:
-            JudgeError: one does not start.
-        """
-        _end_sets(self._late_sets)
-        if len(sessions) == 1:  # there may be no room for it beside the others
+        names, number = list(self.workers), session % self.kept
+        if session and not number:
             _end_sets(self._kept_sets)
-        self._restart(self._late_sets, sessions, list(self.workers))
+        if not self._is_reusable(number):
+            self._restart([n for n in range(number, self.kept if session else 1) if not self._is_reusable(n)], names)
+        if not self._is_reusable(number):  # there was no room for all of them at the same time
+            _end_sets(self._kept_sets)
+            self._restart([number], names)
         with as_judge_errors():
-            for pending in (pending for found in self._late_sets.values() for pending in found.values()):
-                pending.result()
+            self.workers = {name: self._kept_sets[number][name].result() for name in names}
 
     def capture(self, *, on: bool) -> bool:
         """`TimedWorker.capture` of all `workers`; whether all of them replay. Raises JudgeError if one fails."""
@@ -234,7 +201,6 @@ class Baselines:
     def close(self) -> None:
         """End all workers."""
         _end_sets(self._kept_sets)
-        _end_sets(self._late_sets)
         if "_canaries" in vars(self):
             self._canaries.end()
         for worker in self._idle_workers.values():
@@ -277,14 +243,13 @@ class Baselines:
         found = self._kept_sets.get(number, {}).values()
         return bool(found) and all(not p.has_failed() and p.result().worker.is_reusable for p in found)
 
-    def _restart(self, sets: dict[int, WorkerSet], numbers: Sequence[int], names: Sequence[str]) -> None:
-        """Start some sets together, and wait for all, because to start disturbs what is timed."""
+    def _restart(self, numbers: Sequence[int], names: Sequence[str]) -> None:
+        """Start some of the sets together, and wait for all, because to start disturbs what is timed."""
         for number in numbers:
-            _end_set(sets, number)
-            sets[number] = self._started(names, self._later_pool)
-        for number in numbers:
-            for pending in sets[number].values():
-                pending.wait()
+            for pending in self._kept_sets.pop(number, {}).values():
+                pending.end()
+            self._kept_sets[number] = self._started(names, self._later_pool)
+        self.wait()
 
     def _started(self, names: Iterable[str], pool: Executor) -> WorkerSet:
         workers = {name: TimedWorker(self._trials[name], self.reference, self.case, self.memory) for name in names}
@@ -296,13 +261,9 @@ class Baselines:
 
 
 def _end_sets(sets: dict[int, WorkerSet]) -> None:
-    for number in list(sets):
-        _end_set(sets, number)
-
-
-def _end_set(sets: dict[int, WorkerSet], number: int) -> None:
-    for pending in sets.pop(number, {}).values():
-        pending.end()
+    while sets:
+        for pending in sets.popitem()[1].values():
+            pending.end()
 
 
 @contextmanager

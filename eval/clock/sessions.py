@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
@@ -127,12 +127,9 @@ def time_candidate(
             place=place,
         )
 
-    with closing(_SessionWorkers(trial, baselines)) as workers:
-        while True:
-            times, busy = _undisturbed_session(workers, len(found), cases, watch)
-            found.append(times)
-            if not _undecided(timing(), POLICIES[baselines.reference.device]):
-                break
+    while not found or _undecided(timing(), POLICIES[baselines.reference.device]):
+        times, busy = _undisturbed_session(trial, baselines, len(found), cases, watch)
+        found.append(times)
     if timing().won and math.log(timing().speedup) < SMALL_GAIN:
         place, busy = _gain_in_place(baselines, _fastest(found), watch)
     return timing(), busy
@@ -141,69 +138,16 @@ def time_candidate(
 def _gain_in_place(baselines: Baselines, name: str, watch: Callable[[], CpuUse]) -> tuple[float, str]:
     """How much faster a baseline is in the candidate's place than in its own, at least 1; and what disturbed that.
 
-    Beside the others it may need more memory than a candidate does: then the gain is not known, and counts as 1.
+    A candidate starts after the baselines, and the later of two processes may be faster. Beside these a baseline may
+    need more memory than a candidate does: then the gain is not known, and counts as 1.
     """
+    trial = baselines.trial(name)
     try:
-        with closing(_SessionWorkers(baselines.trial(name), baselines)) as workers:
-            sessions = [_undisturbed_session(workers, number, [], watch) for number in range(WIN_SESSIONS)]
+        sessions = [_undisturbed_session(trial, baselines, number, [], watch) for number in range(WIN_SESSIONS)]
     except (*WORKER_FAILURES, JudgeError) as error:
         return 1.0, f"the baseline could not be tried in the candidate's place: {str(error)[:200]}"
     gain = geometric_mean(times.session(name).speedup for times, _ in sessions)
     return max(gain, 1.0), next((busy for _, busy in sessions if busy), "")
-
-
-class _SessionWorkers:
-    """The workers of each session: a new one of the candidate, and a set of the baselines.
-
-    Of two processes of the same program the later may be 2 % faster. In the first sessions, which are enough for a
-    clear win, the candidate starts after the baselines. In later ones, which try a small win again, it starts before
-    them. Then the workers of several sessions start together, if several sets of baselines may run.
-    """
-
-    def __init__(self, trial: Trial, baselines: Baselines) -> None:
-        self.trial, self.baselines = trial, baselines
-        self._started_before: dict[int, TimedWorker] = {}
-        """Workers of the candidate that started before their baselines, by session."""
-
-    @contextmanager
-    def start(self, session: int) -> Iterator[TimedWorker]:
-        """Start the workers for a session, counted from 0; the baselines' are `baselines.workers`.
-
-        Raises:
-            Fault: the candidate fails, or the baselines start only without it, as when it takes all memory.
-            JudgeError: the baselines do not start at all.
-        """
-        if session < WIN_SESSIONS:
-            self.baselines.begin(session)
-            worker = self._started()
-        else:
-            if session not in self._started_before:
-                self._start_before(session)
-            self.baselines.begin(session)
-            worker = self._started_before.pop(session)
-        try:
-            yield worker
-        finally:
-            worker.__exit__()
-
-    def close(self) -> None:
-        while self._started_before:
-            self._started_before.popitem()[1].__exit__()
-
-    def _start_before(self, session: int) -> None:
-        for count in (self.baselines.late_at_once, 1):  # there may be no room for several
-            self.close()
-            self.trial.start_warm_workers(checks=1, sessions=count)
-            with suppress(JudgeError, *(WORKER_FAILURES if count > 1 else ())):
-                for number in range(session, session + count):
-                    self._started_before[number] = self._started()
-                return self.baselines.start_late_sets(list(self._started_before))
-        self.close()
-        self.baselines.start_late_sets([session])
-        raise Fault(Outcome.CRASHED, "the baselines do not start beside it: it leaves them too little memory")
-
-    def _started(self) -> TimedWorker:
-        return TimedWorker(self.trial, self.baselines.reference, self.baselines.case, self.baselines.memory).__enter__()
 
 
 def _undecided(timing: Timing, policy: SessionPolicy) -> bool:
@@ -233,7 +177,7 @@ def _fastest(found: Sequence[_SessionTimes]) -> str:
 
 
 def _undisturbed_session(
-    workers: _SessionWorkers, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> tuple[_SessionTimes, str]:
     """A session that nothing disturbed, or the last of several; and what disturbed it.
 
@@ -245,12 +189,12 @@ def _undisturbed_session(
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
         try:
-            times = _session(workers, number, cases, watch)
+            times = _session(trial, baselines, number, cases, watch)
         except Unrest:
             if attempt < ATTEMPTS - 1:
                 continue
             raise
-        disagreement = _disagreement(times) if Guard.CLOCKS in workers.trial.guards else None
+        disagreement = _disagreement(times) if Guard.CLOCKS in trial.guards else None
         if times.others <= MOST_OTHERS and disagreement is None:
             return times, ""
     if disagreement and times.others <= MOST_OTHERS:
@@ -259,26 +203,33 @@ def _undisturbed_session(
 
 
 def _session(
-    workers: _SessionWorkers, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> _SessionTimes:
-    """One session, counted from 0."""
-    trial, baselines = workers.trial, workers.baselines
-    policy = POLICIES[baselines.reference.device]
-    with one_thread(), workers.start(number) as candidate:
-        short = min(baselines.medians_us.values()) < SHORT_US
-        replayed = [candidate.capture(on=short), baselines.capture(on=short)]
-        idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
-        use = watch()
-        rounds = time_rounds(
-            candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, policy.rounds
-        )
-        batches = BatchedTiming()
-        if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
-            batches = time_batches(candidate, baselines, trial.guards, policy.session_s)
-        others, names = use.by_others()
-        candidate_bytes = use.memory_bytes(candidate.worker.pid)
-        baselines_bytes = {name: use.memory_bytes(each.worker.pid) for name, each in baselines.workers.items()}
-        candidate.worker.finish()
+    """One session, counted from 0: in a new worker of the candidate, which starts after the baselines."""
+    if number and number % WIN_SESSIONS == 0:
+        trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
+    with one_thread():
+        baselines.begin(number)
+        if trial.warm_pool:
+            trial.warm_pool.wait()
+        with TimedWorker(trial, baselines.reference, baselines.case, baselines.memory) as candidate:
+            return _session_of(candidate, trial, baselines, cases, watch())
+
+
+def _session_of(
+    candidate: TimedWorker, trial: Trial, baselines: Baselines, cases: Sequence[Case], use: CpuUse
+) -> _SessionTimes:
+    policy, short = POLICIES[baselines.reference.device], min(baselines.medians_us.values()) < SHORT_US
+    replayed = [candidate.capture(on=short), baselines.capture(on=short)]
+    idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
+    rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, policy.rounds)
+    batches = BatchedTiming()
+    if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
+        batches = time_batches(candidate, baselines, trial.guards, policy.session_s)
+    others, names = use.by_others()
+    candidate_bytes = use.memory_bytes(candidate.worker.pid)
+    baselines_bytes = {name: use.memory_bytes(each.worker.pid) for name, each in baselines.workers.items()}
+    candidate.worker.finish()
     return _SessionTimes(rounds, batches, others, names, candidate_bytes, baselines_bytes, use.gpu())
 
 

@@ -81,13 +81,13 @@ def test_no_baseline_in_tf32_starts_where_the_reference_itself_would_be_wrong_in
         found.close()
 
 
-def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_candidate() -> None:
+def test_no_two_sessions_share_a_process_and_the_last_sets_stay_for_the_next_candidate() -> None:
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 2)
+    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 3)
 
     def workers() -> list[object]:
         used = []
-        for session in range(3):
+        for session in range(4):
             found.begin(session)
             used.append(found.workers[EAGER].worker)
             assert found.time_call(found.case.inputs)
@@ -97,8 +97,8 @@ def test_no_two_sessions_share_a_process_and_the_first_sets_stay_for_the_next_ca
         first, second = workers(), workers()
     finally:
         found.close()
-    assert len(set(map(id, first))) == 3
-    assert [one is other for one, other in zip(first, second, strict=True)] == [False, True, False]
+    assert [len(set(map(id, each))) for each in (first, second)] == [4, 4]
+    assert second[0] is first[3]
 
 
 def test_all_sets_that_a_close_candidate_will_want_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,36 +168,12 @@ def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candid
         assert kept.time_call(kept.case.inputs)
 
 
-def test_no_candidate_is_compared_with_a_set_that_started_after_another() -> None:
-    trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
-    found = Baselines(task("scale"), reference("scale"), {EAGER: SOURCES[EAGER]}, trial_of, room=lambda _: 2)
-    try:
-        found.begin(0)
-        clean = found.workers[EAGER].worker
-        found.start_late_sets([2, 3])
-        late = []
-        for session in (2, 3):
-            found.begin(session)
-            late.append(found.workers[EAGER].worker)
-            assert found.time_call(found.case.inputs)
-        assert late[0] is not late[1]
-
-        found.begin(0)
-
-        assert found.workers[EAGER].worker is clean
-        assert not any(worker is clean or worker.is_alive for worker in late)
-    finally:
-        found.close()
-
-
 def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
-    clean = kept.workers[EAGER].worker
+    first = kept.workers[EAGER].worker
 
-    kept.start_late_sets([3])
-    kept.begin(3)
+    kept.begin(1)
 
-    assert not clean.is_alive
-    kept.begin(0)
+    assert not first.is_alive
     assert kept.time_call(kept.case.inputs)
 
 

@@ -1,7 +1,7 @@
 """The rounds of a timing session: how many there are, and when the cases are tried between them."""
 
-import math
-from contextlib import closing, nullcontext
+import random
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import cast
 
@@ -19,7 +19,6 @@ from eval.supervisor.device_memory import Unrest
 from eval.supervisor.settings import ALL_GUARDS
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
-from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from tests.eval.judging import given_case, needs_linux, reference
 
@@ -100,96 +99,6 @@ def test_cases_are_tried_in_all_parts_of_a_session(round_s: float, count: int, m
     assert [after for after, _ in session.tried] == [share * count // 10 for share in range(10)]
 
 
-class Room:
-    """A machine with room for some workers of a candidate, and where baselines fail to start a number of times, or
-    as long as the candidate lives. It is trial, baselines and candidate in one."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kept: int, failures: float = 0, room: int = 99) -> None:
-        self.late_at_once, self.failures, self.room = kept, failures, room
-        self.reference = self.case = self.memory = None
-        self.events: list[object] = []
-        self.living: list[object] = []
-        self.candidates = sessions._SessionWorkers(cast(Trial, self), cast(Baselines, self))
-        monkeypatch.setattr(sessions, "TimedWorker", lambda *_: self)
-
-    def start_warm_workers(self, *, checks: int, sessions: int) -> None:
-        assert checks
-
-    def __enter__(self) -> object:
-        if len(self.living) == self.room:
-            raise Fault(Outcome.RAISED, "out of memory")
-        self.living.append(self)
-        self.events.append("candidate")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.living.pop()
-
-    def start_late_sets(self, sessions: list[int]) -> None:
-        self.events.append(sessions)
-        self.failures -= 1
-        if self.failures >= 0 and (self.living or self.failures < math.inf):
-            raise JudgeError("no memory", hint="wait")
-
-    def begin(self, session: int) -> None:
-        self.events.append(f"begin {session}")
-
-    def run(self, *numbers: int) -> list[object]:
-        with closing(self.candidates):
-            for number in numbers:
-                with self.candidates.start(number):
-                    assert self.living
-        assert not self.living
-        return self.events
-
-
-def test_a_candidate_starts_after_the_baselines_in_three_sessions_and_before_them_in_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert Room(monkeypatch, kept=1).run(2, 3, 4) == [
-        "begin 2", "candidate", "candidate", [3], "begin 3", "candidate", [4], "begin 4",
-    ]  # fmt: skip
-
-
-def test_where_there_is_room_the_workers_of_several_sessions_start_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    three = ["candidate"] * 3
-    assert Room(monkeypatch, kept=3).run(3, 4, 5, 6) == [
-        *three, [3, 4, 5], "begin 3", "begin 4", "begin 5", *three, [6, 7, 8], "begin 6",
-    ]  # fmt: skip
-
-
-def test_a_session_that_is_repeated_has_new_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Room(monkeypatch, kept=2).run(3, 3) == [
-        "candidate", "candidate", [3, 4], "begin 3", "candidate", "candidate", [3, 4], "begin 3",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("lacks", [{"room": 1}, {"failures": 1}])
-def test_where_there_is_no_room_for_several_they_start_one_by_one(
-    lacks: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert Room(monkeypatch, kept=2, **lacks).run(3)[-3:] == ["candidate", [3], "begin 3"]
-
-
-@pytest.mark.parametrize("kept", [1, 3])
-def test_a_candidate_that_leaves_the_baselines_no_memory_is_refused(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Fault, match="leaves them too little memory"):
-        Room(monkeypatch, kept=kept, failures=math.inf).run(3)
-
-
-def test_a_candidate_that_fails_alone_is_refused_for_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Fault, match="out of memory"):
-        Room(monkeypatch, kept=3, room=0).run(3)
-
-
-@pytest.mark.parametrize("kept", [1, 3])
-def test_baselines_that_do_not_start_at_all_are_a_fault_of_the_judge(
-    kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(JudgeError, match="no memory"):
-        Room(monkeypatch, kept=kept, failures=9).run(3)
-
-
 def test_each_case_is_tried_at_a_moment_that_cannot_be_foreseen() -> None:
     cases = cast(list[Case], list(range(50)))
 
@@ -215,10 +124,10 @@ def test_a_gpu_that_works_at_the_wrong_time_refuses_nobody_unless_it_does_so_bes
     monkeypatch.setattr(sessions, "PAUSE_S", 0)
     monkeypatch.setattr(sessions, "_session", session)
     monkeypatch.setattr(sessions, "_disagreement", lambda _: None)
-    workers = cast(sessions._SessionWorkers, SimpleNamespace(trial=SimpleNamespace(guards=ALL_GUARDS)))
+    trial = cast(Trial, SimpleNamespace(guards=ALL_GUARDS))
 
     with nullcontext() if times < sessions.ATTEMPTS else pytest.raises(Unrest):
-        assert sessions._undisturbed_session(workers, 0, [], CpuUse)[0] is quiet
+        assert sessions._undisturbed_session(trial, cast(Baselines, None), 0, [], CpuUse)[0] is quiet
 
 
 @pytest.mark.parametrize(
@@ -233,8 +142,8 @@ def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_plac
         reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: SimpleNamespace(us=in_place_us)
     )
 
-    def a_session(workers: sessions._SessionWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
-        candidate, baseline = ([CallTime(us, us)] * 9 for us in (cast(SimpleNamespace, workers.trial).us, 100.0))
+    def a_session(trial: Trial, *_: object) -> tuple[sessions._SessionTimes, str]:
+        candidate, baseline = ([CallTime(us, us)] * 9 for us in (cast(SimpleNamespace, trial).us, 100.0))
         times = rounds.RoundTimes(candidate, {EAGER: baseline}, [])
         return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
 
@@ -251,8 +160,8 @@ def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_c
 ) -> None:
     running = SimpleNamespace(reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: None)
 
-    def a_session(workers: sessions._SessionWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
-        if workers.trial is None:
+    def a_session(trial: Trial, *_: object) -> tuple[sessions._SessionTimes, str]:
+        if trial is None:
             raise Fault(Outcome.CRASHED, "it leaves too little memory")
         times = rounds.RoundTimes([CallTime(90.0, 90.0)] * 9, {EAGER: [CallTime(100.0, 100.0)] * 9}, [])
         return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
@@ -262,3 +171,30 @@ def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_c
 
     assert timing.won
     assert "too little memory" in note
+
+
+def wins(speedup: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Of twenty verdicts on a GPU whose processes differ by 2 %, calls by 3 %, and a process in twelve is slow."""
+    chance, policy = random.Random(0), sessions.POLICIES["cuda"]
+    running = SimpleNamespace(reference=SimpleNamespace(device="cuda"), medians_us={EAGER: 300.0})
+
+    def calls(us: float) -> list[CallTime]:
+        us *= chance.lognormvariate(0, 0.02) * (1.2 if chance.random() < 1 / 12 else 1.0)
+        inside_us = [us * chance.lognormvariate(0, 0.03) for _ in range(policy.rounds)]
+        return [CallTime(each + chance.gauss(300, 10), each) for each in inside_us]
+
+    def a_session(*_: object) -> tuple[sessions._SessionTimes, str]:
+        times = rounds.RoundTimes(calls(300 / speedup), {EAGER: calls(300)}, [])
+        return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
+
+    monkeypatch.setattr(sessions, "_undisturbed_session", a_session)
+    monkeypatch.setattr(sessions, "_gain_in_place", lambda *_: (1.0, ""))
+    verdicts = (sessions.time_candidate(cast(Trial, None), cast(Baselines, running), [])[0] for _ in range(20))
+    return sum(timing.won for timing in verdicts)
+
+
+def test_few_rounds_on_a_gpu_let_no_kernel_win_over_itself_and_a_faster_one_win(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert wins(1.0, monkeypatch) == 0
+    assert wins(1.2, monkeypatch) > 15
