@@ -8,6 +8,8 @@ from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN, WIN_SESSIONS
 from synth.prompts.render import render
 
 COARSE = ("float16", "bfloat16")
+LISTED = 40
+"""Most tensors of a kind that are listed: networks have hundreds, whose names and shapes follow from the source."""
 PRECISION = {
     Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
     Precision.DEFAULT: "The precision is `default`, that of PyTorch when it runs the reference: convolutions and "
@@ -22,6 +24,7 @@ def contract(task: Task, interface: Interface, language: Language, terms: Terms)
         "contract",
         workloads=[workload_name(workload) for workload in task.workloads],
         interface=interface,
+        listed=LISTED,
         numbers=_numbers(task, interface),
         language=language,
         terms=terms,

@@ -44,6 +44,15 @@ def test_for_a_task_without_state_or_arguments_the_contract_says_none(language: 
     assert "`Model(...)`, in order: none." in text
 
 
+def test_of_hundreds_of_weights_the_first_are_listed_and_the_others_counted() -> None:
+    weights = tuple(TensorSpec(name=f"layer{n}.weight", shape=(n, 8), dtype="float32") for n in range(1, 301))
+
+    text = contract(TASK, INTERFACE.model_copy(update={"state": weights}), TRITON, Terms(judged="gpu"))
+
+    assert "39. `layer40.weight: float32[40, 8]`\n  and 260 more, as the reference's `state_dict()` has them" in text
+    assert "layer41.weight" not in text
+
+
 @pytest.mark.parametrize("precision", Precision)
 def test_the_precision_of_the_task_is_named(precision: Precision) -> None:
     text = contract(TASK.model_copy(update={"precision": precision}), INTERFACE, TRITON, Terms(judged="gpu"))
