@@ -7,6 +7,12 @@ from kb.types.terms import Terms
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN, WIN_SESSIONS
 from synth.prompts.render import render
 
+TF32 = (
+    " Only the error counts, not the types in between: products of parts in a narrower type are allowed, so are fast "
+    "approximations. A baseline in TF32 counts if it is within the error at the task's own values; a candidate must be "
+    "within it at all others too, where both signs occur and one product in TF32 or bfloat16 is too coarse."
+)
+"""What holds for float32 products on a GPU."""
 COARSE = ("float16", "bfloat16")
 PRECISION = {
     Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
@@ -39,8 +45,9 @@ def _precision(task: Task, interface: Interface, terms: Terms) -> list[str]:
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
     said = []
     if interface.matrix_operations and "float32" in dtypes:
-        tried = "; baselines in TF32 count if they are within the error allowed" if terms.judged == "gpu" else ""
-        said.append(f"The reference computes float32 products in float32, without TF32{tried}.")
+        said.append(
+            f"The reference computes float32 products in float32, without TF32.{TF32 * (terms.judged == 'gpu')}"
+        )
     if terms.judged == "gpu":
         said.append(PRECISION[task.precision])
     if summed := [name for name in COARSE if name in dtypes]:
