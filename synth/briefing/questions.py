@@ -59,15 +59,13 @@ class Technique(_ForSubjects):
     needs: str
     source: str
     code: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.does} Only if {self.needs}. ({self.source})"
 
     def is_for(self, source: str) -> bool:
-        """Whether a task's source has all that it is for, and nothing against it."""
-        has, lacks = (map(re.compile, patterns) for patterns in (self.code, self.without))
-        return all(word.search(source) for word in has) and not any(word.search(source) for word in lacks)
+        """Whether a task's source has all that it is for."""
+        return all(re.search(pattern, source) for pattern in self.code)
 
 
 Entry = TypeVar("Entry", Question, Technique)

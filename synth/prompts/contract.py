@@ -17,7 +17,7 @@ COARSE = ("float16", "bfloat16")
 PRECISION = {
     Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
     Precision.DEFAULT: "The precision is `default`, that of PyTorch when it runs the reference: convolutions and "
-    "recurrent layers in float32 may use TF32.",
+    "recurrent layers in float32 may use TF32, and the error that this gives them is allowed there.",
 }
 
 
@@ -44,7 +44,7 @@ def _precision(task: Task, interface: Interface, terms: Terms) -> list[str]:
     """In which precision the reference computes, and in which to sum."""
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
     said = []
-    if interface.matrix_operations and "float32" in dtypes:
+    if interface.matrix_operations and interface.products and "float32" in dtypes:
         said.append(
             f"The reference computes float32 products in float32, without TF32.{TF32 * (terms.judged == 'gpu')}"
         )

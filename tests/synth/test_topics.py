@@ -183,7 +183,7 @@ def test_a_task_gets_the_techniques_of_its_class(
 
 def test_a_users_techniques_come_first_and_fit_the_source(tmp_path: Path) -> None:
     entry = "[[technique]]\ndoes = '{}'\nneeds = 'b'\nsource = 'c'\n{}\n"
-    (tmp_path / "techniques.toml").write_text(entry.format("own", "") + entry.format("other", "without = ['@']"))
+    (tmp_path / "techniques.toml").write_text(entry.format("own", "") + entry.format("other", "code = ['conv']"))
 
-    assert [one.does for one in techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)][0] == "own"
+    assert techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)[0].does == "own"
     assert "other" not in [one.does for one in techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)]
