@@ -34,5 +34,7 @@ class Briefing(Frozen):
     """The questions to which kb found no answer."""
     unconfirmed: tuple[Fact, ...] = ()
     """Facts that answer the questions in part or in whole, but that nobody accepted."""
+    techniques: tuple[str, ...] = ()
+    """What makes kernels for such a task fast, each with its condition and source."""
     structures: tuple[str, ...] = ()
     """Forms that kernels for the task's operations have."""

@@ -29,8 +29,17 @@ from retrieval.scope import Scope
 from retrieval.statements import Statement, statements
 from synth.briefing.fact_choice import matters, says_more, without_repeats
 from synth.briefing.follow_up import refused_names
-from synth.briefing.questions import Question, questions_for
-from synth.briefing.topics import Subject, dtypes_of, family_of, has_products, kept_sentences, operations_in, topics
+from synth.briefing.questions import Question, questions_for, techniques_for
+from synth.briefing.topics import (
+    Subject,
+    code_of,
+    dtypes_of,
+    family_of,
+    has_products,
+    kept_sentences,
+    operations_in,
+    topics,
+)
 from synth.prompts.diagnosis import diagnosis_of
 
 NOWHERE = Terms()
@@ -97,12 +106,15 @@ def brief(
     answers = [answer for answer in answers if answer.facts or answer.said]
     answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
+    new = not attempts or stage in (Stage.DRAFT, Stage.RETHINK)
+    techniques = techniques_for(subject, code_of(task), home.settings.home) if new else []
     asked = {name for question in questions for entry in question.quantities for name in entry.split(" | ")}
     asked -= {fact.quantity for fact in facts}
     return Briefing(
         answers=tuple(without_repeats(answers, "\n".join((language.rules, *terms.roof)))),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
         unconfirmed=tuple(unconfirmed(home, target, asked)) if stage is Stage.DRAFT else (),
+        techniques=tuple(map(str, techniques)),
         structures=tuple(_structures(home, target, subject)),
     )
 

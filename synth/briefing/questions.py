@@ -1,11 +1,12 @@
-"""The questions of a prompt; questions.toml explains the fields."""
+"""The questions and techniques of a prompt; questions.toml and techniques.toml explain the fields."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -15,10 +16,33 @@ from synth.briefing.topics import Limit, Subject
 
 MOST_QUESTIONS = 15
 """Most questions of a prompt."""
-FILE = "questions.toml"
+MOST_TECHNIQUES = 5
+"""Most techniques of a prompt."""
 
 
-class Question(Frozen):
+class _ForSubjects(Frozen):
+    """An entry of a file for some subjects of prompts."""
+
+    limits: tuple[Limit, ...] = ()
+    families: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+
+    def fits(self, subject: Subject) -> bool:
+        own = {*subject.targets, *subject.operations, subject.judged}
+        return (
+            _allows(self.limits, {str(subject.limit)})
+            and _allows(self.families, {subject.family})
+            and _allows(self.languages, {subject.language})
+            and _allows(self.operations, own)
+            and _allows(self.dtypes, subject.dtypes)
+            and own.isdisjoint(self.unless)
+        )
+
+
+class Question(_ForSubjects):
     asks: str
     quantities: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
@@ -28,21 +52,23 @@ class Question(Frozen):
     code: bool = False
     sheets: bool = False
     taught: bool = False
-    limits: tuple[Limit, ...] = ()
-    families: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
 
-    def fits(self, subject: Subject) -> bool:
-        own = {*subject.targets, *subject.operations, subject.judged}
-        return (
-            _allows(self.limits, {str(subject.limit)})
-            and _allows(self.families, {subject.family})
-            and _allows(self.languages, {subject.language})
-            and _allows(self.operations, own)
-            and own.isdisjoint(self.unless)
-        )
+
+class Technique(_ForSubjects):
+    does: str
+    needs: str
+    source: str
+    code: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.does} Only if {self.needs}. ({self.source})"
+
+    def is_for(self, source: str) -> bool:
+        """Whether a task's source has all that it is for."""
+        return all(re.search(pattern, source) for pattern in self.code)
+
+
+Entry = TypeVar("Entry", Question, Technique)
 
 
 def questions_for(
@@ -59,30 +85,41 @@ def questions_for(
     """
     fitting = [
         question
-        for question in (*_read(own / FILE), *first, *_shipped())
+        for question in (*_read(own, Question), *first, *_shipped(Question))
         if question.fits(subject) and taught >= question.taught
     ]
     return fitting[:MOST_QUESTIONS]
+
+
+def techniques_for(subject: Subject, source: str, own: Path) -> list[Technique]:
+    """The techniques for a task: the user's own, then those that ship with kb. Arguments and errors as above."""
+    known = (*_read(own, Technique), *_shipped(Technique))
+    return [one for one in known if one.fits(subject) and one.is_for(source)][:MOST_TECHNIQUES]
 
 
 def _allows(wanted: tuple[str, ...], own: Iterable[str]) -> bool:
     return not wanted or not set(wanted).isdisjoint(own)
 
 
+def _file(kind: type[Entry]) -> str:
+    return f"{kind.__name__.lower()}s.toml"
+
+
 @cache
-def _shipped() -> tuple[Question, ...]:
-    return _parsed(tomllib.loads(files("synth.briefing").joinpath(FILE).read_text(encoding="utf-8")))
+def _shipped(kind: type[Entry]) -> tuple[Entry, ...]:
+    return _parsed(files("synth.briefing").joinpath(_file(kind)).read_text(encoding="utf-8"), kind)
 
 
-def _read(file: Path) -> tuple[Question, ...]:
+def _read(own: Path, kind: type[Entry]) -> tuple[Entry, ...]:
+    file = own / _file(kind)
     try:
-        return _parsed(tomllib.loads(file.read_text(encoding="utf-8")))
+        return _parsed(file.read_text(encoding="utf-8"), kind)
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError) as error:
-        hint = "each [[question]] has the fields that synth/briefing/questions.toml explains"
-        raise SettingsError(f"{file} is not a valid list of questions: {error}", hint=hint) from error
+        hint = f"each [[{file.stem[:-1]}]] has the fields that synth/briefing/{file.name} explains"
+        raise SettingsError(f"{file} is not a valid list of {file.stem}: {error}", hint=hint) from error
 
 
-def _parsed(table: dict[str, Any]) -> tuple[Question, ...]:
-    return tuple(Question(**entry) for entry in table["question"])
+def _parsed(text: str, kind: type[Entry]) -> tuple[Entry, ...]:
+    return tuple(kind(**entry) for entry in tomllib.loads(text)[kind.__name__.lower()])

@@ -200,9 +200,14 @@ def kept_sentences(sentences: Sequence[str], subject: Subject) -> list[str]:
     return kept
 
 
+def code_of(task: Task) -> str:
+    """A task's source down to its inputs, without comments."""
+    return ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
+
+
 def operations_in(task: Task) -> tuple[str, ...]:
     """The classes of the operations in a task's source, without its comments."""
-    source = ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
+    source = code_of(task)
     found = [name for name, code in topics().code.items() if code.search(source)]
     is_more = {*found} - topics().only - {"exponential functions"}
     return tuple(name for name in found if not (is_more and name in topics().only))

@@ -7,13 +7,19 @@ from kb.types.terms import Terms
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN, WIN_SESSIONS
 from synth.prompts.render import render
 
+TF32 = (
+    " Only the error counts, not the types in between: products of parts in a narrower type are allowed, so are fast "
+    "approximations. A baseline in TF32 counts if it is within the error at the task's own values; a candidate must be "
+    "within it at all others too, where both signs occur and one product in TF32 or bfloat16 is too coarse."
+)
+"""What holds for float32 products on a GPU."""
 COARSE = ("float16", "bfloat16")
 LISTED = 40
 """Most tensors of a kind that are listed: networks have hundreds, whose names and shapes follow from the source."""
 PRECISION = {
     Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
     Precision.DEFAULT: "The precision is `default`, that of PyTorch when it runs the reference: convolutions and "
-    "recurrent layers in float32 may use TF32.",
+    "recurrent layers in float32 may use TF32, and the error that this gives them is allowed there.",
 }
 
 
@@ -41,9 +47,10 @@ def _precision(task: Task, interface: Interface, terms: Terms) -> list[str]:
     """In which precision the reference computes, and in which to sum."""
     dtypes = {tensor.dtype for tensor in (*interface.inputs, *interface.state, *interface.outputs)}
     said = []
-    if interface.matrix_operations and "float32" in dtypes:
-        tried = "; baselines in TF32 count if they are within the error allowed" if terms.judged == "gpu" else ""
-        said.append(f"The reference computes float32 products in float32, without TF32{tried}.")
+    if interface.matrix_operations and interface.products and "float32" in dtypes:
+        said.append(
+            f"The reference computes float32 products in float32, without TF32.{TF32 * (terms.judged == 'gpu')}"
+        )
     if terms.judged == "gpu":
         said.append(PRECISION[task.precision])
     if summed := [name for name in COARSE if name in dtypes]:

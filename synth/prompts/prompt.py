@@ -63,7 +63,7 @@ class Prompt(Frozen):
         return tokens_of(self.text)
 
 
-Kind = Literal["attempt", "answer", "skill", "rule"]
+Kind = Literal["attempt", "technique", "answer", "skill", "rule"]
 
 
 class _Item(NamedTuple):
@@ -83,7 +83,7 @@ def build_prompt(request: Request) -> Prompt:
     """The prompt for a request, with at most `budget_tokens` beside the task's source and the kernels that it shows.
 
     Task, contract and answer format are always included. Whole items fill the rest in this order: the last and the best
-    attempt, rules, the nearest skill, the answers in the order of their questions, and the next skill.
+    attempt, rules, techniques, the nearest skill, the answers in the order of their questions, and the next skill.
 
     Raises:
         SynthesisError: the parts that are always included exceed the budget.
@@ -100,9 +100,13 @@ def build_prompt(request: Request) -> Prompt:
     rules = [
         _Item("rule", n, one.skill.name, "what mended others", rule_text(one)) for n, one in enumerate(request.rules)
     ]
+    techniques = [
+        _Item("technique", n, str(n + 1), "what makes such kernels fast", f"{n + 1}. {text}")
+        for n, text in enumerate(request.briefing.techniques)
+    ]
     shown: list[_Item] = []
     left_out: list[str] = []
-    for item in (*attempts, *rules, *skills[:1], *answers, *skills[1:]):
+    for item in (*attempts, *rules, *techniques, *skills[:1], *answers, *skills[1:]):
         larger = _composed(request, stage, [*shown, item])
         if _counted(larger, request, [*shown, item]) <= request.budget_tokens:
             prompt, shown = larger, [*shown, item]
@@ -120,7 +124,7 @@ def _counted(prompt: Prompt, request: Request, shown: Collection[_Item]) -> int:
 
 def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Prompt:
     """The prompt with the shown items, in their order."""
-    by_kind: dict[Kind, list[_Item]] = {"attempt": [], "answer": [], "skill": [], "rule": []}
+    by_kind: dict[Kind, list[_Item]] = {"technique": [], "attempt": [], "answer": [], "skill": [], "rule": []}
     for item in sorted(shown, key=lambda item: item.number):
         by_kind[item.kind].append(item)
     answers = request.briefing.answers
@@ -131,6 +135,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         language=request.language,
         task=request.task,
         contract=contract(request.task, request.interface, request.language, request.terms),
+        techniques=[item.text for item in by_kind["technique"]],
         answers=[item.text for item in by_kind["answer"]],
         documents=Documents(answers).listed(cited),
         open=request.briefing.open,

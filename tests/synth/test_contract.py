@@ -78,8 +78,8 @@ def text_for(judged: Judged, dtype: str = "float32", **terms: object) -> str:
 @pytest.mark.parametrize(
     ("judged", "said", "unsaid"),
     [
-        ("gpu", ["runs and times it", "eager, torch.compile", "current", "baselines in TF32"], ["interpreter"]),
-        ("cpu", ["runs and times it"], ["interpreter", "baselines in TF32", "Work queued"]),
+        ("gpu", ["runs and times it", "eager, torch.compile", "current", "A baseline in TF32 counts"], ["interpreter"]),
+        ("cpu", ["runs and times it"], ["interpreter", "A baseline in TF32 counts", "Work queued"]),
         ("screen", ["interpreter", "ask no device", "only the grid may differ"], ["runs and times", "For a win"]),
         ("simulator", ["simulator"], ["interpreter", "For a win"]),
         ("built", ["only compiles it"], ["For a win", "other values"]),

@@ -1,9 +1,11 @@
 """What a statement is about decides whether a prompt may quote it."""
 
+from pathlib import Path
+
 import pytest
 
 from kb.types.kernels import Task
-from synth.briefing.questions import MOST_QUESTIONS, Question, questions_for
+from synth.briefing.questions import MOST_QUESTIONS, MOST_TECHNIQUES, Question, questions_for, techniques_for
 from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
 
 SOFTMAX = Subject(
@@ -156,3 +158,32 @@ def test_a_kernel_for_a_part_helps_a_task_with_products_only_with_products(
     computed: str, operations: list[str], wanted: bool
 ) -> None:
     assert helps(operations, Task(name="t", source=f"def forward(x):\n    return {computed}\n")) is wanted
+
+
+PRODUCT_SOURCE = "class Model:\n    def forward(self, a, b):\n        return a @ b"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "limit", "language", "told"),
+    [
+        ("float32", "compute", "triton", "Split each float32 operand"),
+        ("float16", "compute", "triton", "Leave a large plain product"),
+        ("float32", "memory", "triton", "Treat a product with few rows"),
+    ],
+)
+def test_a_task_gets_the_techniques_of_its_class(
+    dtype: str, limit: str, language: str, told: str, tmp_path: Path
+) -> None:
+    subject = MATMUL.model_copy(update={"dtypes": (dtype,), "limit": limit, "language": language})
+    found = techniques_for(subject, PRODUCT_SOURCE, tmp_path)
+
+    assert told in " ".join(one.does for one in found)
+    assert len(found) <= MOST_TECHNIQUES
+
+
+def test_a_users_techniques_come_first_and_fit_the_source(tmp_path: Path) -> None:
+    entry = "[[technique]]\ndoes = '{}'\nneeds = 'b'\nsource = 'c'\n{}\n"
+    (tmp_path / "techniques.toml").write_text(entry.format("own", "") + entry.format("other", "code = ['conv']"))
+
+    assert techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)[0].does == "own"
+    assert "other" not in [one.does for one in techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)]
