@@ -41,6 +41,19 @@ class FactTables(DocumentTables):
         )
         return [(row["key"], row["chunk"], row["row"]) for row in rows]
 
+    def label(self, key: str) -> str:
+        """The header of the cell with this fact, and the first cell of its row; empty if it stands in no table."""
+        row = self._one(
+            """SELECT r.cells, f.start - r.start AS at, substr(d.text, r.start + 1, r.end - r.start) AS line FROM fact f
+               JOIN document d ON d.id = f.document_id
+               JOIN chunk c ON c.document_id = d.id AND c.start <= f.start AND f.start < c.end
+               JOIN table_row r ON r.chunk_id = c.id AND r.start <= f.start AND f.start < r.end WHERE f.key = ?""",
+            (key,),
+        )
+        cells = json.loads(row["cells"]) if row else []
+        first = [row["line"][start:end] for _, start, end in cells[:1]] if row else []
+        return " ".join((*first, *(header for header, start, end in cells if row and start <= row["at"] < end)))
+
     def decisions(self) -> dict[str, tuple[str, str]]:
         """Each decision about a fact and the condition that a person added in an earlier version, by fact key."""
         rows = self._all("SELECT key, verdict, condition FROM fact_verdict")

@@ -56,8 +56,14 @@ class FactBook:
         decisions = {key: FactDecision(decision) for key, (decision, _) in stored.items()}
         found = self._catalog.facts(lineage, quantities=quantities)
         facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in found]
-        judged = resolve_facts(facts, decisions=decisions, lineage=lineage, families=self._targets.families)
+        judged = resolve_facts(
+            facts, decisions=decisions, lineage=lineage, families=self._targets.families, label=self._label
+        )
         return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
+
+    def _label(self, fact: Fact) -> str:
+        """The words beside the value: its quote, or the header and the first cell of its row."""
+        return self._catalog.label(fact.citation.id) if fact.form is Form.TABLE else fact.quote
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
         """The standings of all facts, or of those of one quantity. Raises FactError if there are none."""

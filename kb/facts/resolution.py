@@ -15,6 +15,7 @@ from typing import Any
 
 from kb.facts.quantities import quantities
 from kb.facts.select import comparable, conditions
+from kb.facts.subjects import about_one_thing
 from kb.types.base import Frozen
 from kb.types.edition import document_precedence, is_same_product
 from kb.types.fact import Fact
@@ -70,6 +71,7 @@ def resolve_facts(
     decisions: Mapping[str, FactDecision],
     lineage: Sequence[str],
     families: Collection[str] = (),
+    label: Callable[[Fact], str] = lambda fact: fact.quote,
 ) -> list[StandingFact]:
     """The standing of each fact among the others.
 
@@ -79,11 +81,12 @@ def resolve_facts(
         lineage: The target and its ancestors; facts of a nearer target take precedence.
         families: Targets that stand for several chips. A text about a family may mean only its first chip, which often
             has the family's name, so a fact table must confirm it.
+        label: The words beside a value, as `about_one_thing` needs them.
     """
     groups = defaultdict(list)
     for fact in facts:
         groups[fact.quantity].append(fact)
-    precedence = _Precedence(decisions, lineage, families)
+    precedence = _Precedence(decisions, lineage, families, label)
     return [standing for group in groups.values() for standing in _resolve(group, precedence)]
 
 
@@ -94,14 +97,18 @@ class _Precedence:
     decisions: Mapping[str, FactDecision]
     lineage: Sequence[str]
     families: Collection[str]
+    label: Callable[[Fact], str]
 
     def decision(self, fact: Fact) -> FactDecision | None:
         return self.decisions.get(fact.citation.id)
 
     def told_apart(self, a: Fact, b: Fact) -> bool:
-        """Whether a person accepted both, under different conditions."""
+        """Whether a person accepted both, under different conditions or as values that hold at once."""
         both = self.decision(a) is self.decision(b) is FactDecision.ACCEPTED
-        return both and conditions(a) != conditions(b)
+        return both and (_many(a) or conditions(a) != conditions(b))
+
+    def about_one_thing(self, a: Fact, b: Fact) -> bool:
+        return about_one_thing(a, b, (self.label(a), self.label(b)))
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
@@ -159,7 +166,14 @@ class _Statement:
     @cached_property
     def denying(self) -> "list[_Statement]":
         others = (o for o in self.stated if contradict(self.fact, o.fact))
-        return [o for o in others if not self.precedence.told_apart(self.fact, o.fact)]
+        apart = (o for o in others if not self.precedence.told_apart(self.fact, o.fact))
+        return [o for o in apart if not _many(self.fact) or self._denies_one_of_many(o)]
+
+    def _denies_one_of_many(self, other: "_Statement") -> bool:
+        """Whether two documents say it of one thing, and neither lists the other's value."""
+        apart = self.fact.citation.sha256 != other.fact.citation.sha256
+        one = apart and self.precedence.about_one_thing(self.fact, other.fact)
+        return one and not _lists(self, other.fact) and not _lists(other, self.fact)
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -222,6 +236,12 @@ def _means_more(vague: _Statement, special: _Statement) -> bool:
     return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
 
 
+def _lists(of: _Statement, value: Fact) -> bool:
+    """Whether the document of a statement also states the value, of the same thing."""
+    own = (o.fact for o in of.stated if o.fact.citation.sha256 == of.fact.citation.sha256)
+    return any(same_value(f, value) and of.precedence.about_one_thing(f, value) for f in own)
+
+
 def _facts(sides: Iterable[_Statement]) -> tuple[Fact, ...]:
     return tuple(side.fact for side in sides)
 
@@ -251,7 +271,7 @@ def contradict(a: Fact, b: Fact) -> bool:
 
     A range does not contradict a number, which may be the default or one choice.
     """
-    return not _many(a) and a.is_range == b.is_range and comparable(a, b) and not same_value(a, b)
+    return a.is_range == b.is_range and comparable(a, b) and not same_value(a, b)
 
 
 def same_value(a: Fact, b: Fact) -> bool:
