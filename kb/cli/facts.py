@@ -109,21 +109,26 @@ def accept(
     ],
     reason: Reason = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
+        bool, typer.Option("--all", help="Accept all answers about the target, but those that something contradicts.")
     ] = False,
 ) -> None:
     """Let facts hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
+    from kb.views.facts import in_words
+
     if not everything:
         _decide(keys, "accepted", reason)
         return
     with open_kb() as kb:
         for target in keys:
-            accepted = len(kb.factbook.accept_answers(target, reason=reason))
-            waits = "" if accepted else f"; `kb facts conflicts {target}` shows what contradicts another and waits"
-            show_wrapped(f"accepted: {counted(accepted, 'facts')} of {target}{waits}")
+            show(f"accepted: {counted(len(kb.factbook.accept_answers(target, reason=reason)), 'facts')} of {target}")
+            left = kb.factbook.left_out(target)
+            for fact, doubt in left:
+                show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
+            if left:
+                show("read these, and type `kb facts accept ID` or `kb facts reject ID`")
 
 
 @app.command()
@@ -304,6 +309,9 @@ def _show_facts(found: "Facts") -> None:
         show(f"[{ancestor}]: inherited from {ancestor}")
     for source in dict.fromkeys(fact.path for fact in found.facts):
         show(f"stated in {source}")
+    for fact in found.facts:
+        if fact.why:
+            show_wrapped(f"{fact.id}: {fact.why}")
     if found.waiting:
         show(f"{found.waiting} more read, unconfirmed: --all shows them")
     if found.facts:
@@ -346,7 +354,8 @@ def _sides(sides: "Iterable[StatedFact]", *, own: str) -> Iterator[tuple[str, ..
     """Rows of equal statements; each row shows the first document and how many more there are."""
     said: dict[tuple[str, str, str], list[StatedFact]] = {}
     for side in sides:
-        standing = f"{side.standing}: {side.why}" if side.why else side.standing
+        named = side.why.startswith(side.standing)
+        standing = side.why if named else f"{side.standing}: {side.why}" if side.why else side.standing
         said.setdefault((side.amount, side.condition, _marked(standing, side, own)), []).append(side)
     for words, facts in said.items():
         yield (*words, facts[0].id, facts[0].place + f" +{len(facts) - 1}" * (len(facts) > 1))

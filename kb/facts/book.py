@@ -1,5 +1,6 @@
 """The facts of one home: those that hold for a target, contradictions, and the user's decisions."""
 
+import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
+from kb.facts.amounts import places
 from kb.facts.quantities import quantities
 from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import (
@@ -19,12 +21,17 @@ from kb.facts.resolution import (
 )  # fmt: skip
 from kb.facts.select import answers
 from kb.targets import Targets
-from kb.types.base import Frozen
+from kb.types.base import Frozen, short
+from kb.types.edition import document_precedence
 from kb.types.fact import Fact
 from kb.types.records import Form
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
+LONGEST_SHOWN = 160
+"""Most characters of an erratum in the reason why an answer is left to a person."""
+
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\|)")
 
 
 class Conflict(Frozen):
@@ -53,13 +60,17 @@ class FactBook:
         """
         lineage = self._targets.lineage(target)
         stored = self._catalog.decisions()
-        decisions = {key: FactDecision(decision) for key, (decision, _) in stored.items()}
+        decisions = {key: FactDecision(decided.verdict) for key, decided in stored.items()}
         found = self._catalog.facts(lineage, quantities=quantities)
-        facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in found]
+        facts = [_under(f, stored[f.citation.id].condition) if f.citation.id in stored else f for f in found]
         judged = resolve_facts(
             facts, decisions=decisions, lineage=lineage, families=self._targets.families, label=self._label
         )
-        return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
+        why = {key: str(decided) for key, decided in stored.items()}
+        told = (
+            s.model_copy(update={"why": "; ".join(filter(None, (why.get(s.fact.citation.id), s.why)))}) for s in judged
+        )
+        return sorted(told, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def _label(self, fact: Fact) -> str:
         """The words beside the value: its quote, or the header and the first cell of its row."""
@@ -197,7 +208,7 @@ class FactBook:
         return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
     def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
-        """Accept what readers answered about the target, except values that other answers or held facts contradict.
+        """Accept what readers answered about the target, except what is `left_out`.
 
         Returns:
             The accepted facts.
@@ -205,27 +216,65 @@ class FactBook:
         Raises:
             StoreError: the home cannot be written.
         """
-        own = self._targets.get(target).name
         with write_lock(self._catalog.home):
-            standings = self.standings(own)
-            held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
-
-            def equals(standing: StandingFact) -> list[Fact]:
-                return [other for other in standing.against if precedence_of(other) >= precedence_of(standing.fact)]
-
-            chosen = [
-                s.fact
-                for s in standings
-                if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
-                if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
-            ]
+            left = {fact.citation.id for fact, _ in self.left_out(target)}
+            waiting = (s.fact for s in self._answers(target) if s.standing is FactStanding.UNCONFIRMED)
+            chosen = [fact for fact in waiting if fact.citation.id not in left]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
+
+    def left_out(self, target: str) -> list[tuple[Fact, str]]:
+        """The readers' answers that a person has to decide on one by one, each with the reason.
+
+        A document of greater precedence says otherwise, or a fact that holds, or another answer. An erratum does that
+        with a paragraph or row that names the quantity beside another number, even if nobody read a fact there.
+        """
+        held = {s.fact.citation.id for s in self.standings(target) if s.standing is FactStanding.HOLDS}
+        errata = [*self._errata(target)]
+
+        def doubts(answer: StandingFact) -> Iterator[str]:
+            fact = answer.fact
+            for other in answer.against:
+                more = precedence_of(other) - precedence_of(fact)
+                as_good = other.form is Form.PROPOSED or other.citation.id in held
+                if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
+                    yield f"{other.citation.place} states {other.value} {other.unit}"
+            for path, text in errata if precedence_of(fact) < 1 else ():
+                if _are_of_one_quantity(fact, text) and _numbers(text) - _numbers(f"{fact.value} {fact.unit}"):
+                    yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
+
+        found = ((s.fact, next(doubts(s), "")) for s in self._answers(target) if s.standing is not FactStanding.HOLDS)
+        return [(fact, doubt) for fact, doubt in found if doubt]
+
+    def _answers(self, target: str) -> list[StandingFact]:
+        """What readers answered about the target itself, and nobody rejected."""
+        own = self._targets.get(target).name
+        answers = (s for s in self.standings(own) if s.fact.target == own and s.fact.form is Form.PROPOSED)
+        return [s for s in answers if s.standing is not FactStanding.REJECTED]
+
+    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
+        """Path and text of each paragraph and row in the errata of a target's lineage."""
+        for document in self._catalog.documents():
+            is_errata = document_precedence(document.path, document.title, document.trust) > 0
+            if is_errata and document.target in self._targets.lineage(target):
+                text = self._catalog.text(document.source)
+                yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
 
     def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         value = None if decision is None else decision.value
         self._catalog.put_decisions(keys, value, reason=reason, at=now)
+
+
+def _numbers(text: str) -> set[float]:
+    return {place.number for place in places(text)}
+
+
+def _are_of_one_quantity(fact: Fact, text: str) -> bool:
+    """Whether a text has a vendor's name of the fact's quantity, or of one that the fact's quote names."""
+    find = quantities().names.mentions
+    asked = {fact.quantity, *(mention.means for mention in find(fact.quote) if not mention.loose)}
+    return any(mention.means in asked for mention in find(text))
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:

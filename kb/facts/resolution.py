@@ -219,7 +219,7 @@ def _resolve(group: Sequence[Fact], precedence: _Precedence) -> list[StandingFac
     found: list[StandingFact | _Statement] = []
     for fact in group:
         if precedence.decision(fact) is FactDecision.REJECTED:
-            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected"))
+            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED))
         elif fact.trust is Trust.MEASURED:
             found.append(StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured"))
         elif fact.citation.id in ambiguous:
@@ -303,7 +303,7 @@ def holding(standings: Sequence[StandingFact], *, lineage: Sequence[str]) -> lis
     holding.sort(key=lambda s: (lineage.index(s.fact.target), order.index(s.fact.form), -len(conditions(s.fact))))
     kept: list[StandingFact] = []
     for standing in holding:
-        if standing.why == "measured" or not any(_repeats(standing.fact, better.fact) for better in kept):
+        if standing.fact.trust is Trust.MEASURED or not any(_repeats(standing.fact, better.fact) for better in kept):
             kept.append(standing)
     return sorted(kept, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
