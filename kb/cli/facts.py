@@ -1,6 +1,5 @@
 """The commands `kb facts`."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -11,13 +10,13 @@ import typer
 from typer.core import TyperGroup
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
+from kb.cli.fact_files import export, import_, read_lines
 from kb.cli.output import Json, TargetName, counted, open_kb, show, show_notes, show_result, show_wrapped
 from kb.cli.worksheet import show_questions, show_worksheet
 from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.cli.table import Rows
-    from kb.types.fact import FactAnswer
     from kb.views.facts import AnsweredFacts, ConflictView, Facts, StatedFact
 
 FactIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `kb facts` shows.")]
@@ -38,6 +37,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command("export")(export)
+app.command("import")(import_)
 
 
 @app.command("show")
@@ -212,44 +213,15 @@ def answer(
 
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
+    from kb.types.fact import FactAnswer
     from kb.views import facts
 
-    given = _answers_in(file)
+    given = read_lines(file, FactAnswer, "`kb facts ask` shows the questions and the form of an answer")
     with open_kb() as kb:
         found = facts.answer(kb, target, given)
     show_result(found, _show_answered, as_json=as_json)
     if found.refused:
         raise typer.Exit(1)
-
-
-def _answers_in(file: Path) -> "list[FactAnswer]":
-    from pydantic import ValidationError
-
-    from kb.types.fact import FactAnswer
-
-    name = "standard input" if str(file) == "-" else str(file)
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FactError(
-            f"{name} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
-        ) from error
-    answers = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("```"):
-            continue
-        try:
-            answers.append(FactAnswer.model_validate_json(line))
-        except ValidationError as error:
-            problem = error.errors()[0]
-            field = ".".join(map(str, problem["loc"])) or "the line"
-            raise FactError(
-                f"line {number} of {name} is no answer: {field}: {problem['msg']}",
-                hint="nothing was stored; `kb facts ask` shows the form of an answer",
-            ) from error
-    if not answers:
-        raise FactError(f"{name} has no answers", hint="`kb facts ask` shows the questions and the form of an answer")
-    return answers
 
 
 def _show_answered(found: "AnsweredFacts") -> None:
