@@ -240,7 +240,9 @@ def _show_answered(found: "AnsweredFacts") -> None:
     stored, refused = counted(len(found.stored), "facts"), counted(len(found.refused), "answers")
     show(f"{stored} stored, of which {hold} hold; {refused} refused")
     for name in dict.fromkeys(waiting):
-        show_wrapped(f"`kb facts accept ID` lets one of the others hold, `kb facts accept --all {name}` all of them")
+        show_wrapped(
+            f"`kb facts accept --all {name}` accepts what nothing contradicts, `kb facts accept ID` one of them"
+        )
 
 
 @app.command()
@@ -285,7 +287,7 @@ def _show_facts(found: "Facts") -> None:
         if fact.why:
             show_wrapped(f"{fact.id}: {fact.why}")
     if found.waiting:
-        show(f"{found.waiting} more read, unconfirmed: --all shows them")
+        show(f"`kb facts {found.target} --all` shows {found.waiting} more, which wait for a decision")
     if found.facts:
         show("`kb cite ID` opens the cited place, `--json` shows each source")
     else:
@@ -303,9 +305,11 @@ def _show_statements(found: "Facts") -> None:
 def _show_conflicts(found: "Sequence[ConflictView]") -> None:
     _show_contradictions(found)
     show()
-    count = sum(conflict.state == "open" for conflict in found)
-    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
-    if count:
+    counts = {
+        state: sum(conflict.state == state for conflict in found) for state in ("open", "not confirmed", "settled")
+    }
+    show(", ".join(f"{count} {state}" for state, count in counts.items()))
+    if counts["open"] or counts["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 

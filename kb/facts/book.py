@@ -201,7 +201,7 @@ class FactBook:
         """
         fact = self._catalog.fact(key)
         if fact is None:
-            raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
+            raise CitationError(f"no fact has the id {key!r}", hint="`kb facts TARGET --all` shows the ids of facts")
         with write_lock(self._catalog.home):
             self._put([key], decision, reason=reason)
         standings = self.standings(fact.target, quantities=[fact.quantity])

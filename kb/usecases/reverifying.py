@@ -92,7 +92,7 @@ def _trials(
 ) -> tuple[list[_Trial], str]:
     """What to judge of a skill, or why nothing can be."""
     if (candidate := skill.candidate) is None or skill.is_prose:
-        return [], "it is prose, on which a curator decides"
+        return [], f"it is prose: decide on it with `kb skills accept {skill.name}`"
     claimed = {(e.task_digest, kb.targets.name_of(e.target)): e.task for e in skill.evidence}
     wanted = claimed | {(task.digest, target or kb.targets.name_of(skill.target)): task.name for task in given}
     here = {pair: name for pair, name in wanted.items() if target in (None, pair[1])}

@@ -48,7 +48,7 @@ def test_facts_that_nobody_confirmed_are_shown_with_their_quotes(run: Run, manua
 
     assert "read   tcm_size = 128 KiB" in outcome.out
     assert '"has 128 KiB of memory"' in outcome.out
-    assert "1 more read, unconfirmed" in run("facts", "zchip").out
+    assert "shows 1 more, which wait for a decision" in run("facts", "zchip").out
     assert "0 facts hold, 1 were read and have to be confirmed" in outcome.out
 
 

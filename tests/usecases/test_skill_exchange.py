@@ -87,7 +87,7 @@ def test_what_was_rejected_does_not_come_back_by_an_import(kb: KnowledgeBase, te
     taken(kb, team)
     decide(kb, "reject", "won", reason="no")
 
-    assert taken(kb, team)["won"] == "won, which says the same, was rejected here"
+    assert taken(kb, team)["won"] == "won, which says the same, was rejected or retired: `kb skills accept won`"
 
 
 def test_two_skills_of_one_name_in_an_import_are_told(kb: KnowledgeBase, team: Path) -> None:
