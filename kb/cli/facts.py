@@ -1,5 +1,6 @@
 """The commands `kb facts`."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -305,11 +306,9 @@ def _show_statements(found: "Facts") -> None:
 def _show_conflicts(found: "Sequence[ConflictView]") -> None:
     _show_contradictions(found)
     show()
-    counts = {
-        state: sum(conflict.state == state for conflict in found) for state in ("open", "not confirmed", "settled")
-    }
-    show(", ".join(f"{count} {state}" for state, count in counts.items()))
-    if counts["open"] or counts["not confirmed"]:
+    states = Counter(conflict.state for conflict in found)
+    show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled by a rule")
+    if states["open"] + states["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 

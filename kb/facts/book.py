@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.amounts import places
-from kb.facts.quantities import quantities
+from kb.facts.quantities import quantities, written
 from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import (
     FactDecision,
@@ -73,7 +73,7 @@ class FactBook:
         return sorted(told, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 
     def _label(self, fact: Fact) -> str:
-        """The words beside the value: its quote, or the header and the first cell of its row."""
+        """The words beside the value, as `about_one_thing` needs them."""
         return self._catalog.label(fact.citation.id) if fact.form is Form.TABLE else fact.quote
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
@@ -217,9 +217,7 @@ class FactBook:
             StoreError: the home cannot be written.
         """
         with write_lock(self._catalog.home):
-            left = {fact.citation.id for fact, _ in self.left_out(target)}
-            waiting = (s.fact for s in self._answers(target) if s.standing is FactStanding.UNCONFIRMED)
-            chosen = [fact for fact in waiting if fact.citation.id not in left]
+            chosen = [fact for fact, doubt in self._waiting_answers(target) if not doubt]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
@@ -229,8 +227,13 @@ class FactBook:
         A document of greater precedence says otherwise, or a fact that holds, or another answer. An erratum does that
         with a paragraph or row that names the quantity beside another number, even if nobody read a fact there.
         """
-        held = {s.fact.citation.id for s in self.standings(target) if s.standing is FactStanding.HOLDS}
-        errata = [*self._errata(target)]
+        return [(fact, doubt) for fact, doubt in self._waiting_answers(target) if doubt]
+
+    def _waiting_answers(self, target: str) -> Iterator[tuple[Fact, str]]:
+        """The readers' answers about the target itself that do not hold, each with a reason to doubt it, if any."""
+        own = self._targets.get(target).name
+        standings, errata = self.standings(own), [*self._errata(own)]
+        held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
 
         def doubts(answer: StandingFact) -> Iterator[str]:
             fact = answer.fact
@@ -238,19 +241,15 @@ class FactBook:
                 more = precedence_of(other) - precedence_of(fact)
                 as_good = other.form is Form.PROPOSED or other.citation.id in held
                 if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
-                    yield f"{other.citation.place} states {other.value} {other.unit}"
+                    yield f"{other.citation.place} states {written(other.value, other.unit)}"
             for path, text in errata if precedence_of(fact) < 1 else ():
                 if _are_of_one_quantity(fact, text) and _numbers(text) - _numbers(f"{fact.value} {fact.unit}"):
                     yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
 
-        found = ((s.fact, next(doubts(s), "")) for s in self._answers(target) if s.standing is not FactStanding.HOLDS)
-        return [(fact, doubt) for fact, doubt in found if doubt]
-
-    def _answers(self, target: str) -> list[StandingFact]:
-        """What readers answered about the target itself, and nobody rejected."""
-        own = self._targets.get(target).name
-        answers = (s for s in self.standings(own) if s.fact.target == own and s.fact.form is Form.PROPOSED)
-        return [s for s in answers if s.standing is not FactStanding.REJECTED]
+        for standing in standings:
+            out = standing.standing in (FactStanding.HOLDS, FactStanding.REJECTED)
+            if standing.fact.target == own and standing.fact.form is Form.PROPOSED and not out:
+                yield standing.fact, next(doubts(standing), "")
 
     def _errata(self, target: str) -> Iterator[tuple[str, str]]:
         """Path and text of each paragraph and row in the errata of a target's lineage."""

@@ -20,6 +20,11 @@ CACHED_TEXTS = 4096
 """Texts whose mentions are kept: headings and headers are read again for each sentence and cell below them."""
 
 
+def written(value: str, unit: str) -> str:
+    """The value with its unit; counts, shapes and names have no unit."""
+    return value if unit in ("", "1", SHAPE, NAME) else f"{value} {unit}"
+
+
 class Quantity(Frozen):
     """A row of kb/facts/quantities.toml, which explains the fields."""
 

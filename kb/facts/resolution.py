@@ -14,8 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from kb.facts.quantities import quantities
-from kb.facts.select import comparable, conditions
-from kb.facts.subjects import about_one_thing
+from kb.facts.select import about_one_thing, comparable, conditions
 from kb.types.base import Frozen
 from kb.types.edition import document_precedence, is_same_product
 from kb.types.fact import Fact
@@ -108,7 +107,7 @@ class _Precedence:
         return both and (_many(a) or conditions(a) != conditions(b))
 
     def about_one_thing(self, a: Fact, b: Fact) -> bool:
-        return about_one_thing(a, b, (self.label(a), self.label(b)))
+        return about_one_thing(a, b, self.label)
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
@@ -165,14 +164,15 @@ class _Statement:
 
     @cached_property
     def denying(self) -> "list[_Statement]":
-        others = (o for o in self.stated if contradict(self.fact, o.fact))
-        apart = (o for o in others if not self.precedence.told_apart(self.fact, o.fact))
-        return [o for o in apart if not _many(self.fact) or self._denies_one_of_many(o)]
+        own, many = self.fact.citation.sha256, _many(self.fact)
+        others = (o for o in self.stated if not (many and o.fact.citation.sha256 == own))
+        others = (o for o in others if contradict(self.fact, o.fact))
+        others = (o for o in others if not self.precedence.told_apart(self.fact, o.fact))
+        return [o for o in others if not many or self._is_about_the_thing_of(o)]
 
-    def _denies_one_of_many(self, other: "_Statement") -> bool:
-        """Whether two documents say it of one thing, and neither lists the other's value."""
-        apart = self.fact.citation.sha256 != other.fact.citation.sha256
-        one = apart and self.precedence.about_one_thing(self.fact, other.fact)
+    def _is_about_the_thing_of(self, other: "_Statement") -> bool:
+        """Whether two documents state different values of one thing, and neither lists the other's value."""
+        one = self.precedence.about_one_thing(self.fact, other.fact)
         return one and not _lists(self, other.fact) and not _lists(other, self.fact)
 
     @cached_property

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import FactError, TargetError
+from kb.facts.quantities import written
 from kb.facts.resolution import FactDecision
 from kb.types.base import Frozen
 from kb.types.fact import DecidedFact, Fact, FactAnswer
@@ -50,18 +51,16 @@ def _imported(kb: "KnowledgeBase", one: DecidedFact) -> ImportedDecision:
         fact = _stated_here(kb, one)
     except (FactError, TargetError) as error:
         return ImportedDecision(given=one, outcome="left out", reason=error.message)
-    decisions = kb.catalog.decisions()
-    if here := decisions.get(fact.citation.id):
-        known = here.verdict == one.decision
-        return ImportedDecision(
-            given=one, outcome="known" if known else "left out", reason="" if known else f"here it is {here}"
-        )
-    standings = kb.factbook.standings(fact.target, quantities=[fact.quantity])
+    decisions, standings = kb.catalog.decisions(), kb.factbook.standings(fact.target, quantities=[fact.quantity])
+    here = decisions.get(fact.citation.id)
+    if here and here.verdict == one.decision:
+        return ImportedDecision(given=one, outcome="known")
     against = next(s.against for s in standings if s.fact.citation.id == fact.citation.id)
-    for rival in against if one.decision == "accepted" else ():
-        if (here := decisions.get(rival.citation.id)) and here.verdict == FactDecision.ACCEPTED:
-            reason = f"here {rival.value} {rival.unit} [{rival.citation.id}] is {here}"
-            return ImportedDecision(given=one, outcome="left out", reason=reason)
+    rivals = [fact] if here else [f for f in against if one.decision == "accepted"]
+    for rival in rivals:
+        if (own := decisions.get(rival.citation.id)) and (here or own.verdict == "accepted"):
+            said = f"{written(rival.value, rival.unit)} [{rival.citation.id}] is {own}"
+            return ImportedDecision(given=one, outcome="left out", reason=f"here {said}")
     kb.factbook.decide(fact.citation.id, FactDecision(one.decision), reason=f"{one.reason} (imported)".strip())
     other = "" if fact.citation.sha256 == one.sha256 else f"as {fact.citation.place} states it, another text or edition"
     return ImportedDecision(given=one, outcome="taken over", reason=other)

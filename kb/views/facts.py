@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 from kb.errors import FactError
-from kb.facts.quantities import NAME, SHAPE
+from kb.facts.quantities import written
 from kb.facts.resolution import FactStanding, StandingFact
 from kb.facts.worksheet import line_of, topics
 from kb.types.base import Frozen, short
@@ -46,8 +46,7 @@ class StatedFact(Frozen):
 
     @property
     def amount(self) -> str:
-        """The value with its unit; counts and shapes have no unit."""
-        return self.value if self.unit in ("", "1", SHAPE, NAME) else f"{self.value} {self.unit}"
+        return written(self.value, self.unit)
 
     @property
     def path(self) -> str:

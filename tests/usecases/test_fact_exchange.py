@@ -75,7 +75,7 @@ def test_what_was_decided_here_stays_and_the_difference_is_told(homes: tuple[Kno
 
     found = outcomes(theirs, decided_facts(ours))
 
-    assert found["8"].startswith("left out here it is accepted 20")
+    assert found["8"].startswith(f"left out here 8 MB [{fact(theirs, '8').citation.id}] is accepted 20")
     assert found["128"].startswith(f"left out here 64 KiB [{fact(theirs, '64').citation.id}] is accepted 20")
     assert theirs.catalog.decisions() == before
 
