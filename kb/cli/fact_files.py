@@ -49,6 +49,7 @@ def read_lines(file: Path, kind: type[Line], hint: str) -> list[Line]:
 
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, one JSON object a line.")],
+    as_json: Json = False,
 ) -> None:
     """Write the decisions about facts, for another home to import.
 
@@ -65,7 +66,7 @@ def export(
         found = decided_facts(kb)
     with storage_errors(file.parent):
         write_whole(file, "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in found))
-    show(f"written: {file}: {counted(len(found), 'decisions')}")
+    show_result(found, lambda _: show(f"written: {file}: {counted(len(found), 'decisions')}"), as_json=as_json)
 
 
 def import_(

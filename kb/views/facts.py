@@ -42,7 +42,6 @@ class StatedFact(Frozen):
     trust: Trust
     standing: str
     why: str
-    """The rule, and a person's decision with its date and reason."""
 
     @property
     def amount(self) -> str:
