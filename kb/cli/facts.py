@@ -130,7 +130,7 @@ def accept(
             for fact, doubt in left:
                 show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
             if left:
-                show("read these, and type `kb facts accept ID` or `kb facts reject ID`")
+                show("read them with `kb docs show PATH --text`, then type `kb facts accept ID` or `kb facts reject ID`")
 
 
 @app.command()
@@ -285,7 +285,7 @@ def _show_facts(found: "Facts") -> None:
     for source in dict.fromkeys(fact.path for fact in found.facts):
         show(f"stated in {source}")
     for fact in found.facts:
-        if fact.why:
+        if ": " in fact.why:  # a decision with its reason
             show_wrapped(f"{fact.id}: {fact.why}")
     if found.waiting:
         show(f"`kb facts {found.target} --all` shows {found.waiting} more, which wait for a decision")
@@ -307,7 +307,7 @@ def _show_conflicts(found: "Sequence[ConflictView]") -> None:
     _show_contradictions(found)
     show()
     states = Counter(conflict.state for conflict in found)
-    show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled by a rule")
+    show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled")
     if states["open"] + states["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
