@@ -130,7 +130,7 @@ def accept(
             for fact, doubt in left:
                 show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
             if left:
-                show("read them with `kb docs show PATH --text`, then type `kb facts accept ID` or `kb facts reject ID`")
+                show("read them (`kb docs show PATH --text`) and type `kb facts accept ID` or `kb facts reject ID`")
 
 
 @app.command()
