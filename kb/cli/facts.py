@@ -126,7 +126,7 @@ def accept(
     with open_kb() as kb:
         for target in keys:
             show(f"accepted: {counted(len(kb.factbook.accept_answers(target, reason=reason)), 'facts')} of {target}")
-            left = kb.factbook.left_out(target)
+            left = [*kb.factbook.waiting_answers(target)]
             for fact, doubt in left:
                 show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
             if left:

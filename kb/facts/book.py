@@ -208,7 +208,7 @@ class FactBook:
         return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
     def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
-        """Accept what readers answered about the target, except what is `left_out`.
+        """Accept what readers answered about the target, except the `waiting_answers` that are doubtful.
 
         Returns:
             The accepted facts.
@@ -217,20 +217,16 @@ class FactBook:
             StoreError: the home cannot be written.
         """
         with write_lock(self._catalog.home):
-            chosen = [fact for fact, doubt in self._waiting_answers(target) if not doubt]
+            chosen = [fact for fact, doubt in self.waiting_answers(target) if not doubt]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
-    def left_out(self, target: str) -> list[tuple[Fact, str]]:
-        """The readers' answers that a person has to decide on one by one, each with the reason.
+    def waiting_answers(self, target: str) -> Iterator[tuple[Fact, str]]:
+        """The readers' answers about the target itself that do not hold, each with a reason to doubt it, if any.
 
-        A document of greater precedence says otherwise, or a fact that holds, or another answer. An erratum does that
-        with a paragraph or row that names the quantity beside another number, even if nobody read a fact there.
+        The reason is a document of greater precedence that says otherwise, a fact that holds, or another answer. An
+        erratum says otherwise if it names the quantity beside another number, even if nobody read a fact there.
         """
-        return [(fact, doubt) for fact, doubt in self._waiting_answers(target) if doubt]
-
-    def _waiting_answers(self, target: str) -> Iterator[tuple[Fact, str]]:
-        """The readers' answers about the target itself that do not hold, each with a reason to doubt it, if any."""
         own = self._targets.get(target).name
         standings, errata = self.standings(own), [*self._errata(own)]
         held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
@@ -243,7 +239,7 @@ class FactBook:
                 if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
                     yield f"{other.citation.place} states {written(other.value, other.unit)}"
             for path, text in errata if precedence_of(fact) < 1 else ():
-                if _are_of_one_quantity(fact, text) and _numbers(text) - _numbers(f"{fact.value} {fact.unit}"):
+                if _may_correct(text, fact):
                     yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
 
         for standing in standings:
@@ -265,15 +261,12 @@ class FactBook:
         self._catalog.put_decisions(keys, value, reason=reason, at=now)
 
 
-def _numbers(text: str) -> set[float]:
-    return {place.number for place in places(text)}
-
-
-def _are_of_one_quantity(fact: Fact, text: str) -> bool:
-    """Whether a text has a vendor's name of the fact's quantity, or of one that the fact's quote names."""
-    find = quantities().names.mentions
+def _may_correct(text: str, fact: Fact) -> bool:
+    """Whether a text has another number than the fact, and names its quantity or one that its quote names."""
+    find, own = quantities().names.mentions, {place.number for place in places(f"{fact.value} {fact.unit}")}
     asked = {fact.quantity, *(mention.means for mention in find(fact.quote) if not mention.loose)}
-    return any(mention.means in asked for mention in find(text))
+    named = any(mention.means in asked for mention in find(text))
+    return named and any(place.number not in own for place in places(text))
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:

@@ -106,9 +106,6 @@ class _Precedence:
         both = self.decision(a) is self.decision(b) is FactDecision.ACCEPTED
         return both and (_many(a) or conditions(a) != conditions(b))
 
-    def about_one_thing(self, a: Fact, b: Fact) -> bool:
-        return about_one_thing(a, b, self.label)
-
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
         paths = a.citation.path, b.citation.path
@@ -168,12 +165,7 @@ class _Statement:
         others = (o for o in self.stated if not (many and o.fact.citation.sha256 == own))
         others = (o for o in others if contradict(self.fact, o.fact))
         others = (o for o in others if not self.precedence.told_apart(self.fact, o.fact))
-        return [o for o in others if not many or self._is_about_the_thing_of(o)]
-
-    def _is_about_the_thing_of(self, other: "_Statement") -> bool:
-        """Whether two documents state different values of one thing, and neither lists the other's value."""
-        one = self.precedence.about_one_thing(self.fact, other.fact)
-        return one and not _lists(self, other.fact) and not _lists(other, self.fact)
+        return [o for o in others if not many or _are_of_one_thing(self, o)]
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -236,10 +228,14 @@ def _means_more(vague: _Statement, special: _Statement) -> bool:
     return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
 
 
-def _lists(of: _Statement, value: Fact) -> bool:
-    """Whether the document of a statement also states the value, of the same thing."""
-    own = (o.fact for o in of.stated if o.fact.citation.sha256 == of.fact.citation.sha256)
-    return any(same_value(f, value) and of.precedence.about_one_thing(f, value) for f in own)
+def _are_of_one_thing(a: _Statement, b: _Statement) -> bool:
+    """Whether both are about one thing, of which neither's document also states the other's value."""
+
+    def lists(one: _Statement, value: Fact) -> bool:
+        own = (o.fact for o in a.stated if o.fact.citation.sha256 == one.fact.citation.sha256)
+        return any(same_value(f, value) and about_one_thing(f, value, a.precedence.label) for f in own)
+
+    return about_one_thing(a.fact, b.fact, a.precedence.label) and not (lists(a, b.fact) or lists(b, a.fact))
 
 
 def _facts(sides: Iterable[_Statement]) -> tuple[Fact, ...]:

@@ -120,14 +120,14 @@ def test_an_answer_that_an_erratum_contradicts_is_left_to_a_person(
     found = {fact.quantity: fact for fact in kb.answer_facts("zchip", [SIZE, cores]).stored}
 
     accepted = kb.factbook.accept_answers("zchip")
-    left = kb.factbook.left_out("zchip")
+    left = [*kb.factbook.waiting_answers("zchip")]
 
     assert {*accepted, *(fact for fact, _ in left)} == {*found.values()}
     assert len(left) == bool(why)
     assert all(why in doubt for _, doubt in left)
     for fact, _ in left:
         kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED)
-    assert kb.factbook.left_out("zchip") == []
+    assert [*kb.factbook.waiting_answers("zchip")] == []
 
 
 def test_a_decision_is_shown_with_its_date_and_reason(kb: KnowledgeBase) -> None:
