@@ -61,7 +61,7 @@ def _standings(kb: KnowledgeBase, facts: list[Fact]) -> dict[str, FactStanding]:
     by_target = defaultdict(list)
     for fact in facts:
         by_target[fact.target].append(fact)
-    decisions = {key: FactDecision(verdict) for key, (verdict, _) in kb.catalog.decisions().items()}
+    decisions = {key: FactDecision(decided.verdict) for key, decided in kb.catalog.decisions().items()}
     return {
         judged.fact.citation.id: judged.standing
         for target, own in by_target.items()

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
+from typing import NamedTuple
 
 from kb.catalog.citations import Places, Trails, check, unpacked_lines
 from kb.catalog.database import among
@@ -15,6 +16,20 @@ from kb.types.records import DocumentRecord, FactRecord, Form, text_digest
 _FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote
            FROM fact f JOIN document d ON d.id = f.document_id"""
+
+
+class Decided(NamedTuple):
+    """A person's decision about a fact."""
+
+    verdict: str
+    reason: str
+    at: str
+    """Time in UTC, ISO 8601."""
+    condition: str
+    """A condition that a person added in an earlier version."""
+
+    def __str__(self) -> str:
+        return f"{self.verdict} {self.at[:10]}: {self.reason}" if self.reason else f"{self.verdict} {self.at[:10]}"
 
 
 class FactTables(DocumentTables):
@@ -41,10 +56,23 @@ class FactTables(DocumentTables):
         )
         return [(row["key"], row["chunk"], row["row"]) for row in rows]
 
-    def decisions(self) -> dict[str, tuple[str, str]]:
-        """Each decision about a fact and the condition that a person added in an earlier version, by fact key."""
-        rows = self._all("SELECT key, verdict, condition FROM fact_verdict")
-        return {row["key"]: (row["verdict"], row["condition"]) for row in rows}
+    def label(self, key: str) -> str:
+        """The header of the cell with this fact, and the first cell of its row; empty if it stands in no table."""
+        row = self._one(
+            """SELECT r.cells, f.start - r.start AS at, substr(d.text, r.start + 1, r.end - r.start) AS line FROM fact f
+               JOIN document d ON d.id = f.document_id
+               JOIN chunk c ON c.document_id = d.id AND c.start <= f.start AND f.start < c.end
+               JOIN table_row r ON r.chunk_id = c.id AND r.start <= f.start AND f.start < r.end WHERE f.key = ?""",
+            (key,),
+        )
+        cells = json.loads(row["cells"]) if row else []
+        first = [row["line"][start:end] for _, start, end in cells[:1]] if row else []
+        return " ".join((*first, *(header for header, start, end in cells if row and start <= row["at"] < end)))
+
+    def decisions(self) -> dict[str, Decided]:
+        """Each decision about a fact, by fact key."""
+        rows = self._all("SELECT key, verdict, reason, at, condition FROM fact_verdict ORDER BY key")
+        return {key: Decided(*decided) for key, *decided in rows}
 
     def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str, at: str) -> None:
         """Replace the decisions about these facts, all or none; None removes them."""

@@ -273,7 +273,9 @@ def reverify(
     if as_json:
         print_json(done)
     elif not done:
-        show("nothing to judge")
+        show(
+            "nothing to judge; `kb skills reverify NAME --target TARGET --task FILE` judges a kernel on a task of yours"
+        )
     if any(one.evidence and not one.evidence.passed for one in done):
         raise typer.Exit(1)
 

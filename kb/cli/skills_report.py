@@ -95,7 +95,8 @@ def show_imported(done: Sequence[Imported]) -> None:
         show_wrapped(f"{one.name}: {'proposed' if one.proposed else one.reason}")
         for finding in one.findings:
             show_wrapped(str(finding), "  ")
-    show(f"{counted(sum(one.proposed for one in done), 'proposals')}; `kb skills queue` shows what waits")
+    proposed = counted(sum(one.proposed for one in done), "proposals")
+    show(f"{proposed}; `kb skills queue` shows what waits" if any(one.proposed for one in done) else proposed)
 
 
 def _show_part(what: str, texts: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """The facts of one home: those that hold for a target, contradictions, and the user's decisions."""
 
+import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -7,7 +8,8 @@ from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
 from kb.errors import CitationError, FactError, did_you_mean, nearest
-from kb.facts.quantities import quantities
+from kb.facts.amounts import places
+from kb.facts.quantities import quantities, written
 from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import (
     FactDecision,
@@ -19,12 +21,17 @@ from kb.facts.resolution import (
 )  # fmt: skip
 from kb.facts.select import answers
 from kb.targets import Targets
-from kb.types.base import Frozen
+from kb.types.base import Frozen, short
+from kb.types.edition import document_precedence
 from kb.types.fact import Fact
 from kb.types.records import Form
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
+LONGEST_SHOWN = 160
+"""Most characters of an erratum in the reason why an answer is left to a person."""
+
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\|)")
 
 
 class Conflict(Frozen):
@@ -53,11 +60,21 @@ class FactBook:
         """
         lineage = self._targets.lineage(target)
         stored = self._catalog.decisions()
-        decisions = {key: FactDecision(decision) for key, (decision, _) in stored.items()}
+        decisions = {key: FactDecision(decided.verdict) for key, decided in stored.items()}
         found = self._catalog.facts(lineage, quantities=quantities)
-        facts = [_under(fact, stored.get(fact.citation.id, ("", ""))[1]) for fact in found]
-        judged = resolve_facts(facts, decisions=decisions, lineage=lineage, families=self._targets.families)
-        return sorted(judged, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
+        facts = [_under(f, stored[f.citation.id].condition) if f.citation.id in stored else f for f in found]
+        judged = resolve_facts(
+            facts, decisions=decisions, lineage=lineage, families=self._targets.families, label=self._label
+        )
+        why = {key: str(decided) for key, decided in stored.items()}
+        told = (
+            s.model_copy(update={"why": "; ".join(filter(None, (why.get(s.fact.citation.id), s.why)))}) for s in judged
+        )
+        return sorted(told, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
+
+    def _label(self, fact: Fact) -> str:
+        """The words beside the value, as `about_one_thing` needs them."""
+        return self._catalog.label(fact.citation.id) if fact.form is Form.TABLE else fact.quote
 
     def all_of(self, target: str, spelling: str | None) -> list[StandingFact]:
         """The standings of all facts, or of those of one quantity. Raises FactError if there are none."""
@@ -184,14 +201,14 @@ class FactBook:
         """
         fact = self._catalog.fact(key)
         if fact is None:
-            raise CitationError(f"no fact has the id {key!r}", hint="`kb facts` shows ids")
+            raise CitationError(f"no fact has the id {key!r}", hint="`kb facts TARGET --all` shows the ids of facts")
         with write_lock(self._catalog.home):
             self._put([key], decision, reason=reason)
         standings = self.standings(fact.target, quantities=[fact.quantity])
         return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
     def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
-        """Accept what readers answered about the target, except values that other answers or held facts contradict.
+        """Accept what readers answered about the target, except the `waiting_answers` that are doubtful.
 
         Returns:
             The accepted facts.
@@ -199,27 +216,57 @@ class FactBook:
         Raises:
             StoreError: the home cannot be written.
         """
-        own = self._targets.get(target).name
         with write_lock(self._catalog.home):
-            standings = self.standings(own)
-            held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
-
-            def equals(standing: StandingFact) -> list[Fact]:
-                return [other for other in standing.against if precedence_of(other) >= precedence_of(standing.fact)]
-
-            chosen = [
-                s.fact
-                for s in standings
-                if s.fact.target == own and s.fact.form is Form.PROPOSED and s.standing is FactStanding.UNCONFIRMED
-                if not any(o.form is Form.PROPOSED or o.citation.id in held for o in equals(s))
-            ]
+            chosen = [fact for fact, doubt in self.waiting_answers(target) if not doubt]
             self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
+
+    def waiting_answers(self, target: str) -> Iterator[tuple[Fact, str]]:
+        """The readers' answers about the target itself that do not hold, each with a reason to doubt it, if any.
+
+        The reason is a document of greater precedence that says otherwise, a fact that holds, or another answer. An
+        erratum says otherwise if it names the quantity beside another number, even if nobody read a fact there.
+        """
+        own = self._targets.get(target).name
+        standings, errata = self.standings(own), [*self._errata(own)]
+        held = {s.fact.citation.id for s in standings if s.standing is FactStanding.HOLDS}
+
+        def doubts(answer: StandingFact) -> Iterator[str]:
+            fact = answer.fact
+            for other in answer.against:
+                more = precedence_of(other) - precedence_of(fact)
+                as_good = other.form is Form.PROPOSED or other.citation.id in held
+                if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
+                    yield f"{other.citation.place} states {written(other.value, other.unit)}"
+            for path, text in errata if precedence_of(fact) < 1 else ():
+                if _may_correct(text, fact):
+                    yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
+
+        for standing in standings:
+            out = standing.standing in (FactStanding.HOLDS, FactStanding.REJECTED)
+            if standing.fact.target == own and standing.fact.form is Form.PROPOSED and not out:
+                yield standing.fact, next(doubts(standing), "")
+
+    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
+        """Path and text of each paragraph and row in the errata of a target's lineage."""
+        for document in self._catalog.documents():
+            is_errata = document_precedence(document.path, document.title, document.trust) > 0
+            if is_errata and document.target in self._targets.lineage(target):
+                text = self._catalog.text(document.source)
+                yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
 
     def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         value = None if decision is None else decision.value
         self._catalog.put_decisions(keys, value, reason=reason, at=now)
+
+
+def _may_correct(text: str, fact: Fact) -> bool:
+    """Whether a text has another number than the fact, and names its quantity or one that its quote names."""
+    find, own = quantities().names.mentions, {place.number for place in places(f"{fact.value} {fact.unit}")}
+    asked = {fact.quantity, *(mention.means for mention in find(fact.quote) if not mention.loose)}
+    named = any(mention.means in asked for mention in find(text))
+    return named and any(place.number not in own for place in places(text))
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:

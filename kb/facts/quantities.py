@@ -20,6 +20,11 @@ CACHED_TEXTS = 4096
 """Texts whose mentions are kept: headings and headers are read again for each sentence and cell below them."""
 
 
+def written(value: str, unit: str) -> str:
+    """The value with its unit; counts, shapes and names have no unit."""
+    return value if unit in ("", "1", SHAPE, NAME) else f"{value} {unit}"
+
+
 class Quantity(Frozen):
     """A row of kb/facts/quantities.toml, which explains the fields."""
 
@@ -78,7 +83,7 @@ class Vocabulary:
         spelt.sort(key=lambda entry: -len(entry[0]))
         self._meanings: dict[str, dict[str, bool]] = {}
         for word, means, is_loose in spelt:
-            self._meanings.setdefault(_plain(word), {}).setdefault(means, is_loose)
+            self._meanings.setdefault(plain(word), {}).setdefault(means, is_loose)
         pattern = any_of(dict.fromkeys(word for word, _, _ in spelt), _pattern)
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])", re.ASCII)
         self._cached = lru_cache(CACHED_TEXTS)(self._find)
@@ -91,7 +96,7 @@ class Vocabulary:
         return tuple(
             Mention(match.start(), match.end(), means, is_loose)
             for match in self._pattern.finditer(text)
-            for means, is_loose in self._meanings.get(_plain(match.group()), {}).items()
+            for means, is_loose in self._meanings.get(plain(match.group()), {}).items()
         )
 
 
@@ -105,7 +110,7 @@ def _pattern(word: str) -> str:
     return f"(?:{spelt})" if short else f"(?i:{spelt})"
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
     """The word in lower case, without punctuation and plural s."""
     plain = re.sub(r"[^a-z0-9$]", "", word.lower())
     return plain.removesuffix("s") if len(plain) > 2 else plain
@@ -126,10 +131,10 @@ class Quantities:
 
     def find(self, spelling: str) -> tuple[Quantity, ...]:
         """The quantities with this spelling as kb's name, or else as a vendor's."""
-        wanted = _plain(spelling)
-        if own := [q for q in self.by_name.values() if _plain(q.name) == wanted]:
+        wanted = plain(spelling)
+        if own := [q for q in self.by_name.values() if plain(q.name) == wanted]:
             return tuple(own)
-        return tuple(q for q in self.by_name.values() if wanted in map(_plain, q.names))
+        return tuple(q for q in self.by_name.values() if wanted in map(plain, q.names))
 
 
 @cache

@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from kb.facts.quantities import quantities
-from kb.facts.select import comparable, conditions
+from kb.facts.select import about_one_thing, comparable, conditions
 from kb.types.base import Frozen
 from kb.types.edition import document_precedence, is_same_product
 from kb.types.fact import Fact
@@ -70,6 +70,7 @@ def resolve_facts(
     decisions: Mapping[str, FactDecision],
     lineage: Sequence[str],
     families: Collection[str] = (),
+    label: Callable[[Fact], str] = lambda fact: fact.quote,
 ) -> list[StandingFact]:
     """The standing of each fact among the others.
 
@@ -79,11 +80,12 @@ def resolve_facts(
         lineage: The target and its ancestors; facts of a nearer target take precedence.
         families: Targets that stand for several chips. A text about a family may mean only its first chip, which often
             has the family's name, so a fact table must confirm it.
+        label: The words beside a value, as `about_one_thing` needs them.
     """
     groups = defaultdict(list)
     for fact in facts:
         groups[fact.quantity].append(fact)
-    precedence = _Precedence(decisions, lineage, families)
+    precedence = _Precedence(decisions, lineage, families, label)
     return [standing for group in groups.values() for standing in _resolve(group, precedence)]
 
 
@@ -94,14 +96,15 @@ class _Precedence:
     decisions: Mapping[str, FactDecision]
     lineage: Sequence[str]
     families: Collection[str]
+    label: Callable[[Fact], str]
 
     def decision(self, fact: Fact) -> FactDecision | None:
         return self.decisions.get(fact.citation.id)
 
     def told_apart(self, a: Fact, b: Fact) -> bool:
-        """Whether a person accepted both, under different conditions."""
+        """Whether a person accepted both, under different conditions or as values that hold at once."""
         both = self.decision(a) is self.decision(b) is FactDecision.ACCEPTED
-        return both and conditions(a) != conditions(b)
+        return both and (_many(a) or conditions(a) != conditions(b))
 
     def before(self, a: Fact, b: Fact) -> str:
         """The rule by which `a` takes precedence over `b`, in words; empty if there is none."""
@@ -158,8 +161,11 @@ class _Statement:
 
     @cached_property
     def denying(self) -> "list[_Statement]":
-        others = (o for o in self.stated if contradict(self.fact, o.fact))
-        return [o for o in others if not self.precedence.told_apart(self.fact, o.fact)]
+        own, many = self.fact.citation.sha256, _many(self.fact)
+        others = (o for o in self.stated if not (many and o.fact.citation.sha256 == own))
+        others = (o for o in others if contradict(self.fact, o.fact))
+        others = (o for o in others if not self.precedence.told_apart(self.fact, o.fact))
+        return [o for o in others if not many or _are_of_one_thing(self, o)]
 
     @cached_property
     def is_confirmed(self) -> bool:
@@ -205,7 +211,7 @@ def _resolve(group: Sequence[Fact], precedence: _Precedence) -> list[StandingFac
     found: list[StandingFact | _Statement] = []
     for fact in group:
         if precedence.decision(fact) is FactDecision.REJECTED:
-            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED, why="rejected"))
+            found.append(StandingFact(fact=fact, standing=FactStanding.REJECTED))
         elif fact.trust is Trust.MEASURED:
             found.append(StandingFact(fact=fact, standing=FactStanding.HOLDS, why="measured"))
         elif fact.citation.id in ambiguous:
@@ -220,6 +226,16 @@ def _means_more(vague: _Statement, special: _Statement) -> bool:
     """Whether `vague` has a less specific condition than `special`, and agrees with a third, more specific fact."""
     said = conditions(vague.fact)
     return said < conditions(special.fact) and any(said < conditions(o.fact) for o in vague.agreeing)
+
+
+def _are_of_one_thing(a: _Statement, b: _Statement) -> bool:
+    """Whether both are about one thing, of which neither's document also states the other's value."""
+
+    def lists(one: _Statement, value: Fact) -> bool:
+        own = (o.fact for o in a.stated if o.fact.citation.sha256 == one.fact.citation.sha256)
+        return any(same_value(f, value) and about_one_thing(f, value, a.precedence.label) for f in own)
+
+    return about_one_thing(a.fact, b.fact, a.precedence.label) and not (lists(a, b.fact) or lists(b, a.fact))
 
 
 def _facts(sides: Iterable[_Statement]) -> tuple[Fact, ...]:
@@ -251,7 +267,7 @@ def contradict(a: Fact, b: Fact) -> bool:
 
     A range does not contradict a number, which may be the default or one choice.
     """
-    return not _many(a) and a.is_range == b.is_range and comparable(a, b) and not same_value(a, b)
+    return a.is_range == b.is_range and comparable(a, b) and not same_value(a, b)
 
 
 def same_value(a: Fact, b: Fact) -> bool:
@@ -283,7 +299,7 @@ def holding(standings: Sequence[StandingFact], *, lineage: Sequence[str]) -> lis
     holding.sort(key=lambda s: (lineage.index(s.fact.target), order.index(s.fact.form), -len(conditions(s.fact))))
     kept: list[StandingFact] = []
     for standing in holding:
-        if standing.why == "measured" or not any(_repeats(standing.fact, better.fact) for better in kept):
+        if standing.fact.trust is Trust.MEASURED or not any(_repeats(standing.fact, better.fact) for better in kept):
             kept.append(standing)
     return sorted(kept, key=lambda s: (lineage.index(s.fact.target), s.fact.quantity))
 

@@ -10,16 +10,18 @@ A condition is a list of phrases. Three rules define its meaning:
    mention one of them answers only questions that do not mention it either.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from kb.facts.quantities import quantities
+from kb.facts.quantities import plain, quantities
 from kb.types.fact import Fact
 from kb.types.measurement import Measurement
 from kb.types.records import Form, Trust
 
 FLOAT8 = "float8_"
 """Prefix of the float8 formats, such as `float8_e4m3fn`."""
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 def canonical(phrase: str) -> str:
@@ -78,6 +80,33 @@ def comparable(a: Fact, b: Fact) -> bool:
         return False
     dtypes = quantities().spelt["dtype"]
     return bool(_shares(mine)) == bool(_shares(theirs)) and mine.isdisjoint(dtypes) == theirs.isdisjoint(dtypes)
+
+
+def about_one_thing(a: Fact, b: Fact, label: Callable[[Fact], str]) -> bool:
+    """Whether two values of a quantity that has several at once are about one thing, such as one cache.
+
+    Their conditions are equal, their labels name the same hardware, and their headings (`L1 cache`, `L2 cache`) do not
+    name two things. Values without names in kb/facts/quantities.toml, such as an alignment, need a condition.
+
+    Args:
+        label: The words beside a value: its quote, or the header and the first cell of its row.
+    """
+    if conditions(a) != conditions(b) or not (conditions(a) or quantities().by_name[a.quantity].names):
+        return False
+    ours, theirs = (_hardware(f.quantity, "" if f.form is Form.STATED else label(f)) for f in (a, b))
+    above, below = (_hardware(f.quantity, " ".join(f.citation.section[-1:])) for f in (a, b))
+    return ours == theirs and not (above and below and above.isdisjoint(below))
+
+
+def _hardware(quantity: str, text: str) -> frozenset[str]:
+    """The words of `text` that name hardware, but not the quantity itself."""
+    return frozenset(map(plain, _WORD.findall(text))) & _names() - frozenset(map(plain, quantity.split("_")))
+
+
+@cache
+def _names() -> frozenset[str]:
+    words = (w for quantity in quantities().by_name.values() for w in _WORD.findall(" ".join(quantity.names)))
+    return frozenset(map(plain, words)) - quantities().filler
 
 
 def compatible(reading: Measurement, fact: Fact) -> bool:

@@ -139,7 +139,10 @@ def _candidate(metadata: Metadata, source: str) -> Candidate:
         raise ValueError("SKILL.md does not name its kb-language")
     candidate = Candidate(language=metadata.kb_language, source=source)
     if metadata.kb_code_digest != f"sha256:{candidate.digest}":
-        raise ValueError(f"kb-code-digest is not the kernel's digest, sha256:{candidate.digest}")
+        mend = f"sed -i 's/kb-code-digest:.*/kb-code-digest: sha256:{candidate.digest}/' {MAIN}"
+        raise ValueError(
+            f"kb-code-digest is not the kernel's: undo the change to the kernel, or accept it with `{mend}`"
+        )
     return candidate
 
 

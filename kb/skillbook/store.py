@@ -84,9 +84,9 @@ class SkillStore:
         with self.locked():
             roots = (self.folder, self.shipped, self._earlier)
             if held := next((root / name for root in roots if (root / name / MAIN).exists()), None):
-                if load_skill(held).content_digest != skill.content_digest:
+                if changed := load_skill(held).differing(skill):
                     raise SkillError(
-                        f"{held} holds other content",
+                        f"{held} holds other content: {', '.join(changed)}",
                         hint="the content of a skill never changes: publish other content under another name",
                     )
                 files = {path: content for path, content in files.items() if path.startswith(ADDED)}

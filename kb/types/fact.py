@@ -1,6 +1,7 @@
 """One hardware number as a document states it."""
 
 import re
+from typing import Literal
 
 from kb.types.base import Frozen
 from kb.types.passages import Citation
@@ -69,6 +70,17 @@ class FactAnswer(Frozen, coerce_numbers_to_str=True):
     """Id of the passage (default: any document of the target that has the quote once)."""
     target: str = ""
     """Chip or family (default: the one that was asked about)."""
+
+
+class DecidedFact(FactAnswer):
+    """A person's decision about a fact, as one home passes it to another."""
+
+    id: str
+    sha256: str
+    """The digest of the document that states the fact; `quote` has its exact words there."""
+    form: Form
+    decision: Literal["accepted", "rejected"]
+    reason: str = ""
 
 
 class RefusedAnswer(Frozen):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -86,6 +86,11 @@ class Skill(Frozen):
     def content_digest(self) -> str:
         """Digest of all that is read as the skill, without its evidence and records."""
         return digest_of(self.model_dump_json(exclude={"evidence", "records", "folder"}, exclude_defaults=True))
+
+    def differing(self, other: Self) -> list[str]:
+        """The names of the fields in which the content of two skills differs."""
+        fields = (name for name in type(self).model_fields if name not in ("evidence", "records", "folder"))
+        return [name for name in fields if getattr(self, name) != getattr(other, name)]
 
     @property
     def is_prose(self) -> bool:

@@ -11,6 +11,7 @@ from kb.skillbook.lint import Finding, lint
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill, SkillStanding
+from kb.usecases.reverifying import command_for
 
 if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
@@ -136,7 +137,7 @@ def decide(
     before = kb.skills.standing(skill)
     after = kb.skills.standing(kb.skills.publish(skill.model_copy(update={"records": (*skill.records, record)})))
     used = after in (SkillStanding.VERIFIED, SkillStanding.STALE)
-    note = "" if used or verb != "accept" else "its kernel has not won here: `kb skills reverify` judges it"
+    note = "" if used or verb != "accept" else f"its kernel has not won here: judge it with {command_for(skill)}"
     return Decision(name=name, verb=verb, before=before, after=after, note=note)
 
 
@@ -168,5 +169,7 @@ def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
         yield "it has no evidence"
     elif not any(one.here for one in evidence):
         yield "all of its evidence is claimed: nobody measured it here"
+    if skill.folder and not skill.last_decision and len([*skill.folder.glob("records/*.json")]) > len(skill.records):
+        yield f"it was changed after it was decided on: `kb skills accept {skill.name}` accepts it as it is now"
     if not skill.is_prose and skill.evidence and not skill.own_evidence:
         yield "none of its evidence is about its present code"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb.errors import KbError
+from kb.skillbook.select import ANY
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Precision, Task
@@ -26,6 +27,12 @@ class Reverified(Frozen):
     """None if it was not judged."""
     reason: str = ""
     """Why it was not."""
+
+
+def command_for(skill: Skill, target: str | None = None) -> str:
+    """The command that judges a kernel on a task of which a file is given. What is in capitals the user fills in."""
+    last = skill.evidence[-1].target if skill.evidence else skill.target
+    return f"`kb skills reverify {skill.name} --target {target or (last if last != ANY else 'TARGET')} --task FILE`"
 
 
 class _Trial(NamedTuple):
@@ -85,15 +92,15 @@ def _trials(
 ) -> tuple[list[_Trial], str]:
     """What to judge of a skill, or why nothing can be."""
     if (candidate := skill.candidate) is None or skill.is_prose:
-        return [], "it is prose, on which a curator decides"
+        return [], f"it is prose: decide on it with `kb skills accept {skill.name}`"
     claimed = {(e.task_digest, kb.targets.name_of(e.target)): e.task for e in skill.evidence}
     wanted = claimed | {(task.digest, target or kb.targets.name_of(skill.target)): task.name for task in given}
     here = {pair: name for pair, name in wanted.items() if target in (None, pair[1])}
     if not here:
-        return [], "it has no evidence to repeat: name a task with --task"
+        return [], f"it has no evidence to repeat: name a task with {command_for(skill, target)}"
     missing = sorted({name for (digest, _), name in here.items() if digest not in known})
     trials = [_Trial(skill, candidate, known[digest], chip) for digest, chip in sorted(here) if digest in known]
-    reason = f"no run of this home has the task {', '.join(missing)}: name its file with --task"
+    reason = f"no run of this home has the task {', '.join(missing)}: name its file with {command_for(skill, target)}"
     return trials, "" if trials else reason
 
 

@@ -90,10 +90,14 @@ def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported
     skill = load_adopted(folder.path, target=target, named=folder.named)
     twin = kb.skills.twin(skill)
     if twin and kb.skills.standing(twin) is SkillStanding.RETIRED:
-        return Imported(name=skill.name, proposed=False, reason=f"{twin.name}, which says the same, was rejected here")
+        return Imported(
+            name=skill.name,
+            proposed=False,
+            reason=f"{twin.name}, which says the same, was rejected or retired: `kb skills accept {twin.name}`",
+        )
     reason = f"{twin.name} says the same" if twin else ""
-    if not twin and any(known.name == skill.name for known in kb.skills.known()):
-        reason = "another skill here has this name: give one of them another"
+    if not twin and (here := next((known for known in kb.skills.known() if known.name == skill.name), None)):
+        reason = f"another skill here has this name, and another {', '.join(here.differing(skill))}: rename one of them"
     if twin or not reason:
         kb.skills.propose(skill, by="an import", attached=attached(folder.path))  # a twin gets its evidence
     return Imported(name=skill.name, proposed=not reason, reason=reason, held=twin is not None, findings=findings)

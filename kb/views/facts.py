@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 from kb.errors import FactError
-from kb.facts.quantities import NAME, SHAPE
+from kb.facts.quantities import written
 from kb.facts.resolution import FactStanding, StandingFact
 from kb.facts.worksheet import line_of, topics
 from kb.types.base import Frozen, short
@@ -45,8 +45,7 @@ class StatedFact(Frozen):
 
     @property
     def amount(self) -> str:
-        """The value with its unit; counts and shapes have no unit."""
-        return self.value if self.unit in ("", "1", SHAPE, NAME) else f"{self.value} {self.unit}"
+        return written(self.value, self.unit)
 
     @property
     def path(self) -> str:
@@ -164,6 +163,7 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
     own = kb.targets.get(target).name
     found: list[Fact] = []
     notes: tuple[str, ...] = ()
+    decided = kb.catalog.decisions()
     try:
         found = kb.facts(target, quantity, *conditions)
     except FactError as error:
@@ -173,7 +173,13 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
     waiting = len(kb.factbook.unconfirmed(target, quantity))
     unread = kb.unread_amounts(target) if not (found or waiting) else ()
     shown = tuple(view_of(QuotedPassage, passage) for passage in unread)
-    return Facts(target=own, facts=_ordered(map(_holding, found)), waiting=waiting, unread=shown, notes=notes)
+    return Facts(
+        target=own,
+        facts=_ordered(_holding(f, str(decided.get(f.citation.id, ""))) for f in found),
+        waiting=waiting,
+        unread=shown,
+        notes=notes,
+    )
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:
@@ -202,7 +208,7 @@ def answered(kb: "KnowledgeBase", target: str) -> list[Answered]:
         Answered(
             topic=entry.line.topic,
             question=entry.line.asks,
-            holds=tuple(map(_holding, entry.holds)),
+            holds=tuple(_stated(standings[fact.citation.id]) for fact in entry.holds),
             waiting=tuple(_stated(standings[fact.citation.id]) for fact in entry.read),
             rejected=tuple(_stated(s) for s in out if line_of(s.fact.quantity) == entry.line),
             missing=entry.missing,
@@ -297,8 +303,8 @@ def _ordered(found: Iterable[StatedFact]) -> tuple[StatedFact, ...]:
     return tuple(sorted(found, key=lambda fact: (topics().index(fact.topic), fact.quantity)))
 
 
-def _holding(fact: Fact) -> StatedFact:
-    return _stated(StandingFact(fact=fact, standing=FactStanding.HOLDS))
+def _holding(fact: Fact, why: str = "") -> StatedFact:
+    return _stated(StandingFact(fact=fact, standing=FactStanding.HOLDS, why=why))
 
 
 def _stated(standing: StandingFact) -> StatedFact:

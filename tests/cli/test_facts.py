@@ -196,7 +196,7 @@ def test_facts_that_are_not_confirmed_are_counted(run: Run, facts: Path) -> None
     waiting = {"unconfirmed", "ambiguous", "conflict"}
     unconfirmed = [f for f in run("facts", "mi210", "--all", "--json").json["facts"] if f["standing"] in waiting]
 
-    assert f"\n{len(unconfirmed)} more read, unconfirmed: --all shows them\n" in shown
+    assert f"\n`kb facts mi210 --all` shows {len(unconfirmed)} more, which wait for a decision\n" in shown
     assert "unconfirmed" not in run("facts", "mi210", "lds_size").out
 
 
@@ -260,3 +260,20 @@ def test_cite_opens_the_line_of_a_fact_whether_it_holds_or_not(
 
     assert shown.status == 0
     assert [line for line in shown.out.splitlines() if line.startswith(">") and value in line]
+
+
+def test_decisions_are_exported_and_imported_and_what_is_left_out_has_status_1(
+    run: Run, facts: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "decisions.jsonl"
+    key = id_of(run, "l3_size", "9")
+    run("facts", "accept", key, "--reason", "seen")
+
+    assert run("facts", "export", str(file)).out == f"written: {file}: 1 decision\n"
+    run("facts", "reopen", key)
+    assert "taken over: accepted: mi210 l3_size = 9 MB" in run("facts", "import", str(file)).out
+    assert run("facts", "import", str(file), "--json").json[0]["outcome"] == "known"
+    run("facts", "reject", key, "--reason", "no")
+    refused = run("facts", "import", str(file))
+    assert (refused.status, "] is rejected 20" in refused.out) == (1, True)
+    assert "rejected" in run("facts", "mi210", "l3_size", "--all").out

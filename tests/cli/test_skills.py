@@ -122,7 +122,7 @@ def test_what_is_imported_waits_and_what_is_exported_is_listed(
 
 
 def test_reverify_without_anything_to_judge_says_so(run: Run, library: KnowledgeBase) -> None:
-    assert run("skills", "reverify", "--stale").out == "nothing to judge\n"
+    assert run("skills", "reverify", "--stale").out.startswith("nothing to judge; `kb skills reverify NAME --target")
     assert "no run of this home has the task" in run("skills", "reverify", "a-kernel").out
 
 

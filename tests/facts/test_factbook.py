@@ -188,3 +188,18 @@ def reopened(known: KnowledgeBase, home: Path) -> Iterator[KnowledgeBase]:
 def test_what_is_known_is_the_same_in_a_home_that_is_opened_again(reopened: KnowledgeBase) -> None:
     assert values(reopened, "mi210", "lds_size") == [("65", "KiB"), ("130", "KiB")]
     assert [c.is_open for c in reopened.factbook.conflicts()] == [True]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "is_open"),
+    [("property | value", "Cache line size | 128 bytes", [True]), ("Chip | L2 line size", "MI210 | 128 bytes", [])],
+)
+def test_two_documents_that_state_two_values_of_one_thing_contradict_each_other(
+    kb: KnowledgeBase, docs: Path, header: str, row: str, is_open: list[bool]
+) -> None:
+    (docs / "mi210" / "notes.md").write_text(f"# Notes\n\n{table('Chip | Cache line size', 'MI210 | 64 bytes')}")
+    (docs / "mi210" / "other.md").write_text(f"# MI210 notes\n\n{table(header, row)}")
+    kb.ingest([docs])
+
+    assert {f.value for f in kb.catalog.facts(["mi210"], quantities=["cache_line_size"])} == {"64", "128"}
+    assert [c.is_open for c in kb.factbook.conflicts("mi210")] == is_open

@@ -43,6 +43,11 @@ def standing(*facts: Fact) -> list[FactStanding]:
 HOLDS, UNCONFIRMED, AMBIGUOUS, GIVES_WAY, CONFLICT, REJECTED = FactStanding
 
 
+def line(value: str, document: str, label: str = "Cache line size", **more: str) -> Fact:
+    """A value of a quantity that has several at once."""
+    return fact(value, "B", **{"condition": "", "quantity": "cache_line_size"} | more, document=document, quote=label)
+
+
 @pytest.mark.parametrize(("rule", "sides"), RULES.items(), ids=list(RULES))
 def test_each_rule_lets_the_better_of_two_hold_and_says_so(rule: str, sides: tuple[dict, dict]) -> None:
     better, worse = fact("65", document="a", **sides[0]), fact("66", document="b", **sides[1])
@@ -152,8 +157,31 @@ CASES: dict[str, tuple[list[Fact], list[FactStanding]]] = {
     "a share that is the usual one, said and unsaid": (
         [fact("65"), fact("66", document="b", condition="")], [CONFLICT, CONFLICT],
     ),
-    "several values hold at once": (
-        [fact(n, "B", "", quantity="cache_line_size", document=d) for n, d in (("65", "a"), ("66", "b"))],
+    "several values of one document hold at once": ([line("65", "a"), line("66", "a")], [HOLDS, HOLDS]),
+    "two documents that say it of one thing": ([line("65", "a"), line("66", "b")], [CONFLICT, CONFLICT]),
+    "an erratum says it of the same thing": (
+        [line("65", "a"), line("66", "b", section="Errata")], [GIVES_WAY, HOLDS],
+    ),
+    "two documents that say it of two things": (
+        [line("65", "a", "L1 line size"), line("66", "b", "L2 line size")], [HOLDS, HOLDS],
+    ),
+    "two documents that say it below the names of two things": (
+        [line("65", "a", section="L1 cache"), line("66", "b", section="L2 cache")], [HOLDS, HOLDS],
+    ),
+    "two documents that say it under two conditions": (
+        [line("65", "a", condition="L1"), line("66", "b", condition="L2")], [HOLDS, HOLDS],
+    ),
+    "a document lists the value of the other": (
+        [line("65", "a"), line("66", "a"), line("66", "b")], [HOLDS, HOLDS, HOLDS],
+    ),
+    "a document lists it of another thing": (
+        [line("65", "a"), line("66", "a", "L2 line size"), line("66", "b")], [CONFLICT, HOLDS, CONFLICT],
+    ),
+    "a person accepted both": (
+        [line("65", "a", key="accepted"), line("66", "b", key="accepted")], [HOLDS, HOLDS],
+    ),
+    "of what an alignment is one, no words tell": (
+        [line("64", "a", "aligned", quantity="alignment"), line("32", "b", "aligned", quantity="alignment")],
         [HOLDS, HOLDS],
     ),
     "a measured one contradicts none": ([fact("65", trust=Trust.MEASURED), fact("66", document="b")], [HOLDS, HOLDS]),

@@ -81,7 +81,9 @@ def test_proposed_facts_wait_with_quote_and_place_until_a_person_accepts_them(as
     assert [fact] == proposed["stored"]
     assert (fact["value"], fact["quote"], fact["place"]) == ("128", SIZE["quote"], "zchip/manual.md:5")
     assert (before["facts"], before["waiting"]) == ([], 1)
-    assert (after["facts"], after["waiting"]) == ([fact | {"standing": "holds"}], 0)
+    why = after["facts"][0]["why"]
+    assert why.startswith("accepted 20")
+    assert (after["facts"], after["waiting"]) == ([fact | {"standing": "holds", "why": why}], 0)
 
 
 def test_facts_that_hold_come_with_the_number_of_those_that_wait(ask: Ask, open_kb: Open) -> None:

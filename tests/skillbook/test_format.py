@@ -91,7 +91,7 @@ MALFORMED = {
     "no kb-code-digest": (replaced(MD, "kb-code-digest:", "digest:"), "kb-code-digest is not the kernel's"),
     "no kernel": (without(CODE), "scripts/kernel.*: it is missing"),
     "two kernels": (holding("scripts/kernel.cpp", b"// c"), "it is not the only kernel"),
-    "an altered kernel": (replaced(CODE, "1024", "2048"), "kb-code-digest is not the kernel's"),
+    "an altered kernel": (replaced(CODE, "1024", "2048"), "accept it with `sed -i 's/kb-code-digest:"),
     "a kernel with other line endings": (replaced(CODE, "\n", "\r\n"), "kb-code-digest is not the kernel's"),
     "an endless kernel": (holding(CODE, b" " * (MAX_FILE_BYTES + 1)), "more than"),
     "evidence that is not JSON": (holding(RECORD, b"{"), f"{RECORD}: Invalid JSON"),

@@ -204,7 +204,7 @@ def test_the_content_under_a_name_never_changes(
 ) -> None:
     write(book.folder if where == "home" else shipped, skill())
 
-    with pytest.raises(SkillError, match="holds other content"):
+    with pytest.raises(SkillError, match=f"holds other content: {', '.join(change)}"):
         book.publish(skill(**change))
 
     assert [found.content_digest for found in book.skills()] == [skill().content_digest]

@@ -88,7 +88,22 @@ def test_accepting_what_is_only_claimed_publishes_it_and_says_what_is_missing(kb
     done = decide(kb, "accept", "softmax")
 
     assert done.after is SkillStanding.HYPOTHESIS
-    assert "kb skills reverify" in done.note
+    assert f"`kb skills reverify {done.name} --target mi300x --task FILE`" in done.note
+
+
+def test_what_was_changed_by_hand_after_a_decision_has_to_be_accepted_again(kb: KnowledgeBase) -> None:
+    proposed(kb, kind=SkillKind.PLAYBOOK, candidate=None)
+    decide(kb, "accept", "softmax")
+    file = kb.skills.folder / "softmax" / "SKILL.md"
+    file.write_text(f"{file.read_text()}\nAnd more.\n")
+
+    changed = curating.review(kb, kb.skills.find("softmax"))
+    decide(kb, "accept", "softmax")
+    again = curating.review(kb, kb.skills.find("softmax"))
+
+    doubt = "it was changed after it was decided on: `kb skills accept softmax` accepts it as it is now"
+    assert [doubt in found.flags for found in (changed, again)] == [True, False]
+    assert (changed.standing, again.standing) == (SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED)
 
 
 def test_a_proposal_with_an_error_is_accepted_only_if_the_curator_insists(kb: KnowledgeBase) -> None:

@@ -10,6 +10,7 @@ from kb.settings import Settings
 from kb.types.fact import FactAnswer
 from kb.usecases import fact_reading
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.views.facts import facts
 from synth.authors.author import AuthorError, Outcome
 from synth.authors.spending import Budget
 from tests.synth.scripted import ScriptedAuthor, desk_of
@@ -98,6 +99,45 @@ def test_all_answers_are_accepted_at_once_but_for_values_that_contradict_each_ot
     assert len(kb.factbook.accept_answers("zchip")) == 1
     assert [(c.quantity, len(c.sides)) for c in found.contradictions] == [("tcm_size", 2)]
     assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
+
+
+ERRATA = {
+    "words": ("Each cluster has 96 KiB of tightly coupled memory.", "says of it: Each cluster has 96 KiB"),
+    "a table that has to be confirmed": ("| Property | Zchip |\n|---|---|\n| Cores | 7 |", "states 7"),
+    "without another number": ("The tightly coupled memory may lose 128 KiB.", ""),
+    "of another quantity": ("The L2 cache has 96 KiB.", ""),
+}
+
+
+@pytest.mark.parametrize(("erratum", "why"), ERRATA.values(), ids=ERRATA)
+def test_an_answer_that_an_erratum_contradicts_is_left_to_a_person(
+    kb: KnowledgeBase, tmp_path: Path, erratum: str, why: str
+) -> None:
+    (tmp_path / "zchip" / "errata.md").write_text(f"# Zchip errata\n\n{erratum}\n")
+    (tmp_path / "zchip" / "cores.md").write_text("# Zchip overview\n\nThe chip has 8 cores.\n")
+    kb.ingest([tmp_path / "zchip"])
+    cores = FactAnswer(quantity="compute_units", value="8", quote="has 8 cores")
+    found = {fact.quantity: fact for fact in kb.answer_facts("zchip", [SIZE, cores]).stored}
+
+    accepted = kb.factbook.accept_answers("zchip")
+    left = [*kb.factbook.waiting_answers("zchip")]
+
+    assert {*accepted, *(fact for fact, _ in left)} == {*found.values()}
+    assert len(left) == bool(why)
+    assert all(why in doubt for _, doubt in left)
+    for fact, _ in left:
+        kb.factbook.decide(fact.citation.id, FactDecision.ACCEPTED)
+    assert [*kb.factbook.waiting_answers("zchip")] == []
+
+
+def test_a_decision_is_shown_with_its_date_and_reason(kb: KnowledgeBase) -> None:
+    [fact] = kb.answer_facts("zchip", [SIZE]).stored
+    for decision in FactDecision:
+        kb.factbook.decide(fact.citation.id, decision, reason="read it twice")
+        [why] = [s.why for s in kb.standings("zchip") if s.fact == fact]
+        assert why.startswith(f"{decision} 20")
+        assert why.endswith(": read it twice")
+        assert decision is FactDecision.REJECTED or why == facts(kb, "zchip", "tcm_size").facts[0].why
 
 
 def test_a_second_accepted_value_needs_a_condition_in_its_answer_that_tells_the_two_apart(kb: KnowledgeBase) -> None:

@@ -136,7 +136,7 @@ def test_a_skill_without_evidence_is_judged_on_a_named_task(kb: KnowledgeBase, j
     ("make", "reason"),
     [
         (lambda kb: proposed(kb), "no run of this home has the task row-softmax"),
-        (lambda kb: proposed(kb, evidence=()), "name a task with --task"),
+        (lambda kb: proposed(kb, evidence=()), "kb skills reverify softmax --target mi300x --task FILE`"),
         (lambda kb: proposed(kb, kind=SkillKind.TECHNIQUE), "it is prose"),
     ],
     ids=["task unknown", "no evidence", "prose"],
