@@ -13,7 +13,7 @@ DATA = {
 """Kernels and tasks that ship as data."""
 MAX_FILE_LINES = 400
 LIMITS = {
-    "kb": 20165,  # three faces over one set of use cases, and the stores below; batches, rules, decisions that are shared
+    "kb": 20165,  # three faces over one set of use cases, and the stores below; batches, rules, shared decisions
     "kb/web": 680,  # the pages, and a run as one page
     "kb/exports": 1330,  # runs in the forms of other tools, and the best kernel as a file
     "ingest": 9185,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts

@@ -9,8 +9,8 @@ from synth.prompts.render import render
 
 TF32 = (
     " Only the error counts, not the types in between: products of parts in a narrower type are allowed, so are fast "
-    "approximations. One product in TF32 or bfloat16 is too coarse where both signs occur. A baseline in TF32 counts only "
-    "where it is within the error at the task's own sizes and at small ones."
+    "approximations. One product in TF32 or bfloat16 is too coarse where both signs occur. A baseline in TF32 counts "
+    "only where it is within the error at the task's own sizes and at small ones."
 )
 """What holds for float32 products on a GPU."""
 COARSE = ("float16", "bfloat16")
