@@ -7,9 +7,8 @@ from math import inf
 from typing import NamedTuple
 
 from eval.clock.baselines import Baselines
-from eval.clock.timed_worker import BatchReply, TimedWorker
+from eval.clock.timed_worker import TimedWorker
 from eval.clock.timing import CallTime, clocks_disagree, hidden_us, session_of
-from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
 from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
@@ -62,14 +61,8 @@ def time_batches(
         expected = baselines.time_batch(sets)
         for name, baseline_reply in expected.items():
             baseline_times[name].append(baseline_reply.time)
-        if Guard.COMPARISON in guards:
-            _compare(reply, next(iter(expected.values())), case)
+        pairs = zip(reply.outputs, next(iter(expected.values())).outputs, strict=True)
+        if Guard.COMPARISON in guards and not all(case.near(outputs, native) for outputs, native in pairs):
+            why = "of several calls, an output is not that of its inputs, or not a new tensor"
+            raise Fault(Outcome.STALE_OUTPUT, why)
     return BatchedTiming(candidate.slots, times, baseline_times)
-
-
-def _compare(reply: BatchReply, expected: BatchReply, case: Case) -> None:
-    for outputs, native in zip(reply.outputs, expected.outputs, strict=True):
-        if not case.near(outputs, native):
-            raise Fault(
-                Outcome.STALE_OUTPUT, "of several calls, an output is not that of its inputs, or not a new tensor"
-            )

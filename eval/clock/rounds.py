@@ -4,7 +4,7 @@ import random
 import secrets
 import time
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from eval.clock.baselines import Baselines, as_judge_errors
@@ -17,7 +17,9 @@ from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
 from kb.types.timing import UNSEEN
 
-LEAST_ROUNDS, MOST_ROUNDS = 10, 200
+LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200
+EXACT = 0.005
+"""Fewer rounds are enough if the standard error of the fastest baseline's median is this: processes differ by more."""
 PATIENCE = 4
 """A session with less than enough rounds may last so many times as long."""
 LOST = 1.5
@@ -50,6 +52,16 @@ class RoundTimes(NamedTuple):
         return median_us(self.baselines[self.fastest]) / median_us(self.candidate)
 
     @property
+    def needed(self) -> float:
+        """So many rounds make the fastest baseline's median exact; what a candidate does cannot change that.
+
+        For normal times, the standard error of a median is 1.57 times the mean deviation by the root of their number.
+        """
+        baseline_us = [call.inside_us for call in self.baselines[self.fastest]]
+        deviation_us = fmean(abs(us - median(baseline_us)) for us in baseline_us)
+        return max(1.0, (1.57 * deviation_us / median(baseline_us) / EXACT) ** 2)
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether the candidate gains time, but less than it could hide in a question."""
         hidden_us = UNSEEN * median(call.answering_us for call in self.honest(self.fastest))
@@ -70,7 +82,6 @@ def time_rounds(
     guards: frozenset[Guard],
     use: CpuUse,
     session_s: float,
-    enough: int,
 ) -> RoundTimes:
     """Time the calls of a session.
 
@@ -80,7 +91,6 @@ def time_rounds(
 
     Args:
         session_s: Time after which the session ends, if it has enough rounds.
-        enough: So many are.
 
     Raises:
         Fault: the candidate failed, or an output is wrong.
@@ -104,20 +114,20 @@ def time_rounds(
         passed_s = time.monotonic() - start
         if passed_s > HOPELESS_S and times.is_hopeless:
             return times
-        progress = _progress(times, passed_s / session_s, enough)
+        progress = _progress(times, passed_s / session_s)
     for _, late in moments:
         _try_case(candidate, baselines, late, guards, baselines_first=False)
     return times
 
 
-def _progress(times: RoundTimes, passed: float, enough: int) -> float:
+def _progress(times: RoundTimes, passed: float) -> float:
     """How much of a session is done; 1 or more if it may end.
 
     Args:
         passed: Time so far as a share of the session's.
     """
     rounds = len(times.candidate)
-    enough = LEAST_ROUNDS if times.speedup < 1 / LOST else enough
+    enough = LEAST_ROUNDS if times.speedup < 1 / LOST else min(ENOUGH_ROUNDS, times.needed)
     progress = max(rounds / MOST_ROUNDS, min(passed, rounds / enough), passed / PATIENCE)
     return min(progress, rounds / LEAST_ROUNDS)
 

@@ -39,18 +39,15 @@ class SessionPolicy(NamedTuple):
 
     session_s: float
     """A session ends after this time if it has enough rounds; then batches are timed for as long."""
-    rounds: int
-    """So many are enough."""
     process_spread: float
     """By how much processes of the same program differ within a session, as the logarithm of the speed-up."""
     slow_process: float
     """By how much, likewise, a candidate may lose because its process is a slow one: then it gets a second session."""
 
 
-POLICIES = {"cpu": SessionPolicy(0.75, 30, 0.1, 0.1), "cuda": SessionPolicy(0.4, 12, 0.03, 0.2)}
-"""By where torch keeps the tensors. Calls and processes on a GPU differ by less, so that more rounds would tell nothing
-beside the luck of processes. But of 210 on an H100 17 were slower than others with the same kernel, for as long as they
-lived; four of them by a quarter or more (process-luck-h100.json)."""
+POLICIES = {"cpu": SessionPolicy(0.75, 0.1, 0.1), "cuda": SessionPolicy(0.4, 0.03, 0.2)}
+"""By where torch keeps the tensors. Processes on a GPU differ by less, but of 210 on an H100 17 were slower than others
+with the same kernel, for as long as they lived; four of them by a quarter or more (process-luck-h100.json)."""
 
 
 class _SessionTimes(NamedTuple):
@@ -222,7 +219,7 @@ def _session_of(
     policy, short = POLICIES[baselines.reference.device], min(baselines.medians_us.values()) < SHORT_US
     replayed = [candidate.capture(on=short), baselines.capture(on=short)]
     idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
-    rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, policy.rounds)
+    rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s)
     batches = BatchedTiming()
     if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
         batches = time_batches(candidate, baselines, trial.guards, policy.session_s)

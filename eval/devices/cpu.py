@@ -15,6 +15,7 @@ from eval.supervisor.launch import load_early
 from kb.types.evidence import CaseResult
 from kb.types.kernels import Candidate
 from kb.types.target import Isa
+from kb.types.timing import WIN_SESSIONS
 
 if TYPE_CHECKING:
     from eval.oracle.cases import Case
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 KEPT_BYTES = 32 << 20
 """The largest inputs of which several sets of baselines keep copies."""
-MOST_SETS = 99
 
 
 class Cpu(TimingDevice):
@@ -42,7 +42,7 @@ class Cpu(TimingDevice):
 
     def baseline_limits(self) -> Mapping[str, Any]:
         size = sum(map(tensor_bytes, self.setup.interface.inputs))
-        return {"room": lambda _: MOST_SETS if size <= KEPT_BYTES else 1}
+        return {"room": lambda _: WIN_SESSIONS if size <= KEPT_BYTES else 1}
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

@@ -70,6 +70,8 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
 
     def watch(call: Callable[[], Tensors]) -> _Run:
         outputs, choices = record_choices(call, wanted=choosing)
+        if [t.shape for t in outputs] != [t.shape for t in native]:
+            raise TaskError("the size of an output depends on roundings", hint="draw inputs on which it does not")
         return _Run((*outputs, *(choice.values for choice in choices)), choices)
 
     def exactly() -> Tensors:
@@ -84,7 +86,7 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
         if used and used.seen:
             computed, reached = _also_in_tf32(computed, known, operations, partial(watch, exactly))
         if at_edges:
-            computed = _sure_of_sides(computed, known, reference, inputs)
+            computed = _sure_of_sides(computed, known, reference, inputs, watch)
         changes = tuple(map(no_change, known, computed))
         _add_perturbations(changes, known, reference, inputs, watch, at_edges=at_edges)
     else:
@@ -170,15 +172,17 @@ def _also_in_tf32(
     return computed, reached
 
 
-def _sure_of_sides(computed: Tensors, known: Tensors, reference: Reference, inputs: Sequence[Any]) -> Tensors:
+def _sure_of_sides(
+    computed: Tensors, known: Tensors, reference: Reference, inputs: Sequence[Any], watch: Watch
+) -> Tensors:
     """What the reference computed, NaN where it is on the other side of a jump than in float64: any value is right.
 
     There a constant lies between an input and its own rounding. In C++ `x > 0.1` compares with the number in float64.
     """
     by = SIDES * max((torch.finfo(x.dtype).eps for x in inputs if is_float(x)), default=0.0)
-    others = zip(*(reference.oracle(inputs, perturbed=0, by=change) for change in (by, -by)), strict=True)
+    runs = [watch(partial(reference.oracle, inputs, perturbed=0, by=change)).values for change in (by, -by)]
 
-    def sure(native: torch.Tensor, exact: torch.Tensor, beside: Sequence[torch.Tensor]) -> torch.Tensor:
+    def sure(native: torch.Tensor, exact: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
         if not native.is_floating_point():
             return native
         off = (native - exact).abs()
@@ -186,8 +190,7 @@ def _sure_of_sides(computed: Tensors, known: Tensors, reference: Reference, inpu
         jumps = [(native - other).abs() < off / 2 for other in beside]
         return native.masked_fill(beyond & (jumps[0] | jumps[1]), torch.nan)
 
-    outputs = tuple(map(sure, computed, known, others))
-    return (*outputs, *computed[len(outputs) :])
+    return tuple(map(sure, computed, known, *runs))
 
 
 def _add_perturbations(

@@ -44,6 +44,7 @@ class Block(NamedTuple):
 class DeviceMemory(HostMemory):
     """Transfers tensors in the memory of the GPU that torch uses."""
 
+    slots = 16
     withholds = True
     """A worker can have its GPU wait for a value in memory. Its kernels then start when the judge writes that value,
     although the worker is stopped."""

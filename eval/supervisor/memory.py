@@ -265,7 +265,7 @@ class HostMemory:
             last.
     """
 
-    slots, slot_bytes = 16, 512 << 20
+    slots, slot_bytes = 32, 512 << 20
     withholds = False
 
     def share(

@@ -160,7 +160,7 @@ class WorkerProcess:
         token = secrets.token_hex(8)
         return self._send(verb, json.dumps({"verb": verb, "token": token, **fields}), token, within_s)
 
-    def start_call(self, *, within_s: float | None = None, then: Callable[[], None] = lambda: None) -> Message:
+    def start_call(self, *, then: Callable[[], None] = lambda: None) -> Message:
         """Start the call for which the worker has got ready; errors as in `ask`.
 
         Args:
@@ -171,7 +171,7 @@ class WorkerProcess:
             `places` of its outputs.
         """
         token = secrets.token_hex(8)
-        return self._send("call", token, token, within_s, then)
+        return self._send("call", token, token, None, then)
 
     def _send(
         self, verb: str, question: str, token: str, within_s: float | None, then: Callable[[], None] = lambda: None

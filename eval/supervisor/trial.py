@@ -171,10 +171,10 @@ class Trial(WorkerSettings):
             raise Fault(Outcome.INCOMPATIBLE_PARAMETERS, only)
         worker.ask("inputs", sets=shared.specs)
 
-    def call(self, worker: WorkerProcess, number: int, *, within_s: float | None = None) -> CallReport:
-        """Let the worker call the candidate on one of the input sets; `within_s` replaces the usual time limit."""
+    def call(self, worker: WorkerProcess, number: int) -> CallReport:
+        """Let the worker call the candidate on one of the input sets."""
         worker.ask("ready", set=number)
-        return self.start_call(worker, within_s=within_s)
+        return self.start_call(worker)
 
     def start_call(
         self,
@@ -182,7 +182,6 @@ class Trial(WorkerSettings):
         layouts: Sequence[Layout] = (),
         *,
         last: Sequence[Callable[[], None]] = (),
-        within_s: float | None = None,
     ) -> CallReport:
         """Start the call for which the worker has got ready.
 
@@ -192,7 +191,7 @@ class Trial(WorkerSettings):
                 runs before the outputs are read.
         """
         self.memory.before_call(last)
-        reply = worker.start_call(within_s=within_s, then=self.memory.after_call)
+        reply = worker.start_call(then=self.memory.after_call)
         if Guard.AT_ONCE not in self.guards:
             worker.let_run(4 * SETTLE_S)
         times = {name: reply.get(name) for name in ("seconds", "awake_s")}

@@ -75,7 +75,7 @@ def baselines(trial_of: Callable[[str], Trial], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 1.0)
     monkeypatch.setitem(
-        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.2, rounds=30, process_spread=0.0, slow_process=0.0)
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.2, process_spread=0.0, slow_process=0.0)
     )
     for module in (sessions, batched_timing):
         monkeypatch.setattr(module, "clocks_disagree", lambda *_: False)

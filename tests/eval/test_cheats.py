@@ -193,9 +193,7 @@ def test_a_candidate_cannot_remember_the_cases_that_are_tried_while_it_is_timed(
     monkeypatch.setattr(rounds, "MOST_ROUNDS", 120)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
     monkeypatch.setitem(
-        sessions.POLICIES,
-        "cpu",
-        sessions.SessionPolicy(session_s=60.0, rounds=30, process_spread=0.1, slow_process=0.1),
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=60.0, process_spread=0.1, slow_process=0.1)
     )
 
     verdict = judge(WRONG / "careful_at_first.cpp", "softmax", timed=True, held_out={})

@@ -157,7 +157,7 @@ def baselines(memory: DeviceMemory, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_OTHERS", 2.0)
     monkeypatch.setitem(
-        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.1, rounds=30, process_spread=0.0, slow_process=0.0)
+        sessions.POLICIES, "cpu", sessions.SessionPolicy(session_s=0.1, process_spread=0.0, slow_process=0.0)
     )
     monkeypatch.setattr(sessions, "clocks_disagree", lambda *_: False)  # a fake GPU has no clock of its own
     found = Baselines(

@@ -23,9 +23,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "WIN_SESSIONS", 1)
     monkeypatch.setattr(sessions, "MOST_SESSIONS", 1)
     monkeypatch.setitem(
-        sessions.POLICIES,
-        "cuda",
-        sessions.SessionPolicy(session_s=0.5, rounds=30, process_spread=0.0, slow_process=0.0),
+        sessions.POLICIES, "cuda", sessions.SessionPolicy(session_s=0.5, process_spread=0.0, slow_process=0.0)
     )
     monkeypatch.setattr(gpu, "gpu_sources", lambda *_: {"eager": "ModelNew = Model"})
 

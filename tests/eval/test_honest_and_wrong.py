@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.oracle.cases import draw_cases, given_case
+from eval.oracle.cases import draw_case, draw_cases, given_case
 from eval.oracle.reference import Reference
 from eval.oracle.sizes import smaller_sizes
-from eval.oracle.values import learn_structures
+from eval.oracle.values import EDGES, learn_structures
 from kb.errors import TaskError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Task
@@ -211,6 +211,13 @@ def test_an_honest_kernel_passes(names: str, result: str, drawn: str, kernel: Ke
 @pytest.mark.parametrize(("names", "result", "drawn", "kernel"), WRONG.values(), ids=WRONG)
 def test_a_wrong_kernel_fails(names: str, result: str, drawn: str, kernel: Kernel) -> None:
     assert not passes(task_of(names, result, drawn), kernel)
+
+
+@pytest.mark.parametrize("border", [0.1, 0.5])
+def test_an_output_whose_size_depends_on_roundings_has_no_case_at_edges(border: float) -> None:
+    reference = Reference(task_of("x", f"x[x >= {border}]", ANY), seed=0)
+
+    assert draw_case(reference, learn_structures(reference), [EDGES], seed=0) is None
 
 
 def test_equal_infinities_of_a_timed_call_agree_and_a_large_number_is_none() -> None:

@@ -24,7 +24,6 @@ from tests.eval.judging import given_case, needs_linux, reference
 
 pytestmark = needs_linux
 CASE = given_case("scale")
-ENOUGH = sessions.POLICIES["cpu"].rounds
 
 
 class Clocked:
@@ -32,7 +31,9 @@ class Clocked:
 
     workers = (EAGER,)
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, round_s: float, slower: float = 1.0) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *, round_s: float, slower: float = 1.0, scatter: float = 0.0
+    ) -> None:
         self.reference, self.case = reference("scale"), CASE
         self.now_s, self.rounds = 0.0, 0
         self.tried: list[tuple[int, str]] = []
@@ -40,7 +41,8 @@ class Clocked:
         def a_round(*_: object, **__: object) -> tuple[Reply, dict[str, Reply]]:
             self.now_s += round_s
             self.rounds += 1
-            candidate, baseline = (CallTime(outside_us=us, inside_us=us) for us in (slower * 100.0, 100.0))
+            us = 100.0 * (1 + scatter * (-1) ** self.rounds)
+            candidate, baseline = (CallTime(outside_us=each, inside_us=each) for each in (slower * us, us))
             return Reply(candidate, list(CASE.expected)), {EAGER: Reply(baseline, list(CASE.expected))}
 
         def try_case(_candidate: object, _baselines: object, case: Case, *_: object, **__: object) -> None:
@@ -53,26 +55,25 @@ class Clocked:
     def run(self) -> int:
         """The number of rounds."""
         candidate, baselines = cast(TimedWorker, None), cast(Baselines, self)
-        times = rounds.time_rounds(
-            candidate, baselines, None, [CASE], ALL_GUARDS, CpuUse(), *sessions.POLICIES["cpu"][:2]
-        )
+        times = rounds.time_rounds(candidate, baselines, None, [CASE], ALL_GUARDS, CpuUse(), session_s=0.75)
         assert len(times.candidate) == len(times.baselines[EAGER])
         return len(times.candidate)
 
 
 @pytest.mark.parametrize(
-    ("round_s", "least", "most"),
+    ("round_s", "scatter", "least", "most"),
     [
-        pytest.param(1e-4, rounds.MOST_ROUNDS, rounds.MOST_ROUNDS, id="quick"),
-        pytest.param(0.02, 37, 39, id="as long as a session should last"),
-        pytest.param(0.06, ENOUGH, ENOUGH, id="longer, for enough rounds"),
-        pytest.param(30.0, rounds.LEAST_ROUNDS, rounds.LEAST_ROUNDS, id="slow"),
+        pytest.param(1e-4, 0.1, rounds.MOST_ROUNDS, rounds.MOST_ROUNDS, id="quick"),
+        pytest.param(0.02, 0.1, 37, 39, id="as long as a session should last"),
+        pytest.param(0.06, 0.1, rounds.ENOUGH_ROUNDS, rounds.ENOUGH_ROUNDS, id="longer, for enough rounds"),
+        pytest.param(0.06, 0.01, 13, 14, id="longer, of times that hardly differ"),
+        pytest.param(30.0, 0.1, rounds.LEAST_ROUNDS, rounds.LEAST_ROUNDS, id="slow"),
     ],
 )
 def test_a_session_has_enough_rounds_and_ends_in_time(
-    round_s: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
+    round_s: float, scatter: float, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert least <= Clocked(monkeypatch, round_s=round_s).run() <= most
+    assert least <= Clocked(monkeypatch, round_s=round_s, scatter=scatter).run() <= most
 
 
 def test_the_session_of_a_much_slower_candidate_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,18 +82,18 @@ def test_the_session_of_a_much_slower_candidate_ends_early(monkeypatch: pytest.M
 
 
 def test_a_candidate_that_has_lost_needs_few_rounds_and_still_all_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Clocked(monkeypatch, round_s=0.1, slower=1.6)
+    session = Clocked(monkeypatch, round_s=0.1, slower=1.6, scatter=0.1)
 
     assert session.run() == rounds.LEAST_ROUNDS
     assert len(session.tried) == 1
-    assert Clocked(monkeypatch, round_s=0.1, slower=1.4).run() == ENOUGH
+    assert Clocked(monkeypatch, round_s=0.1, slower=1.4, scatter=0.1).run() == rounds.ENOUGH_ROUNDS
 
 
 @pytest.mark.parametrize(("round_s", "count"), [(0.001, 200), (0.06, 30), (30.0, 10)])
 def test_cases_are_tried_in_all_parts_of_a_session(round_s: float, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = [(share / 10, CASE) for share in reversed(range(10))]
     monkeypatch.setattr(rounds, "_moments", lambda cases: list(moments))
-    session = Clocked(monkeypatch, round_s=round_s)
+    session = Clocked(monkeypatch, round_s=round_s, scatter=0.1)
 
     session.run()
 
@@ -175,12 +176,12 @@ def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_c
 
 def wins(speedup: float, monkeypatch: pytest.MonkeyPatch) -> int:
     """Of twenty verdicts on a GPU whose processes differ by 2 %, calls by 3 %, and a process in twelve is slow."""
-    chance, policy = random.Random(0), sessions.POLICIES["cuda"]
+    chance = random.Random(0)
     running = SimpleNamespace(reference=SimpleNamespace(device="cuda"), medians_us={EAGER: 300.0})
 
     def calls(us: float) -> list[CallTime]:
         us *= chance.lognormvariate(0, 0.02) * (1.2 if chance.random() < 1 / 12 else 1.0)
-        inside_us = [us * chance.lognormvariate(0, 0.03) for _ in range(policy.rounds)]
+        inside_us = [us * chance.lognormvariate(0, 0.03) for _ in range(rounds.ENOUGH_ROUNDS // 2)]
         return [CallTime(each + chance.gauss(300, 10), each) for each in inside_us]
 
     def a_session(*_: object) -> tuple[sessions._SessionTimes, str]:
