@@ -193,8 +193,8 @@ def submit(
 
         told = None if as_json else shown
         done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told))
-    for name in done.published:
-        notify(f"skill written: {name}")
+    for said in (*(f"skill written: {name}" for name in done.published), *done.notes):
+        notify(said)
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
     show_result(done, lambda _: show(f"\n{following}"), as_json=as_json)
     if not done.verdict.passed:

@@ -25,7 +25,7 @@ from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
 from synth.authors.spending import Budget
 from synth.authors.synthesizer import AuthorSynthesizer
-from synth.prompts.answer import Answer, parse_answer
+from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
 
 
@@ -39,6 +39,8 @@ class Submission(Frozen):
     """The next prompt; None if the run is over."""
     ended: str
     """Why the run is over; empty if it is not."""
+    notes: tuple[str, ...]
+    """What was asked for and not done, and why."""
 
 
 def plan_of(
@@ -146,14 +148,26 @@ def submit(
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
     run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
-    said = parse_answer(answer, language) if isinstance(answer, str) else Answer(answer, "")
+    said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
-    seen = _open_to(home, run.plan)
+    seen, tried = _open_to(home, run.plan), run.tried
+    again = any(one.candidate.digest == said.candidate.digest for one in run.attempts)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
-    return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
+    notes = ["this kernel was judged before: its verdict is the earlier one, and counts no second time"] * again
+    if tune and run.tried == tried:
+        notes.append(f"nothing was tuned: {_untuned(said.candidate, evidence)}")
+    new = run.published[earlier:]
+    return Submission(evidence=evidence, published=new, prompt=following, ended=run.ended, notes=tuple(notes))
+
+
+def _untuned(candidate: Candidate, evidence: Evidence) -> str:
+    """Why no values of its parameters were tried."""
+    if not candidate.parameters:
+        return "the kernel declares no parameters with `# tune:`"
+    return "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"
 
 
 def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None) -> Run:
