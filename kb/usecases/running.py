@@ -19,7 +19,7 @@ from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, ope
 from kb.usecases.briefing import brief
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, written_in
+from kb.usecases.judging import interface_of, judge_for, must_be_known, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
@@ -61,7 +61,9 @@ def plan_of(
     specs = chosen(home.settings, authors).specs if authors else ()
     kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
     if language or kind is SynthesizerKind.EXTERNAL:
-        language = written_in(home, target, language).name
+        written = written_in(home, target, language)
+        must_be_known(home, target, written)
+        language = written.name
     else:
         language = next(iter(home.toolchains.judges(target)))
     return Plan(
