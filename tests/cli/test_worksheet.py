@@ -48,7 +48,10 @@ def test_facts_that_nobody_confirmed_are_shown_with_their_quotes(run: Run, manua
 
     assert "read   tcm_size = 128 KiB" in outcome.out
     assert '"has 128 KiB of memory"' in outcome.out
-    assert "1 more read, unconfirmed" in run("facts", "zchip").out
+    shown = run("facts", "zchip").out
+    assert "no fact of zchip holds: 1 read, unconfirmed\n" in shown
+    assert "not confirmed: --all shows them" in shown
+    assert "more read" not in shown, "one count of the same"
     assert "0 facts hold, 1 were read and have to be confirmed" in outcome.out
 
 
