@@ -26,6 +26,7 @@ class Question(Frozen):
     most: int = Field(default=1, gt=0)
     both: bool = False
     code: bool = False
+    names: bool = False
     sheets: bool = False
     taught: bool = False
     limits: tuple[Limit, ...] = ()
@@ -57,12 +58,8 @@ def questions_for(
     Raises:
         SettingsError: that file is not right.
     """
-    fitting = [
-        question
-        for question in (*_read(own / FILE), *first, *_shipped())
-        if question.fits(subject) and taught >= question.taught
-    ]
-    return fitting[:MOST_QUESTIONS]
+    known = (*_read(own / FILE), *first, *_shipped())
+    return [one for one in known if one.fits(subject) and taught >= one.taught][:MOST_QUESTIONS]
 
 
 def _allows(wanted: tuple[str, ...], own: Iterable[str]) -> bool:
