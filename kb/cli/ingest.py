@@ -76,17 +76,9 @@ def ingest(
         try:
             with ingest_progress(quiet=as_json) as progress:
                 report = kb.ingest(
-                    paths,
-                    target=target,
-                    parent=parent,
-                    trust=trust,
-                    private=private,
-                    hidden=hidden,
-                    unknown=unknown,
-                    exclude=exclude or (),
-                    dry_run=dry_run,
-                    progress=progress,
-                )
+                    paths, target=target, parent=parent, trust=trust, private=private, hidden=hidden, unknown=unknown,
+                    exclude=exclude or (), dry_run=dry_run, progress=progress,
+                )  # fmt: skip
         except IngestInterrupted as interrupt:
             show_result(interrupt.report, _show_report, as_json=as_json)
             raise

@@ -9,7 +9,6 @@ from kb.cli.authors import Allowed, Authors, allowed_authors
 from kb.cli.output import Json, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
-    from kb.runs.journal import Plan
     from kb.types.protocols import Attempt
     from kb.views.prompts import ExplainedPrompt
 
@@ -140,18 +139,12 @@ def prompt(
         stage = stage or ("draft" if why else None)
         asked = stage_prompt(kb, plan, stage, device) if stage else first_prompt(kb, plan, device)
     show_result(asked, _show_items if why else lambda prompt: show(prompt.text), as_json=as_json)
-    _name_language(plan, language)
     for item in asked.left_out:
         notify(f"left out: {item}")
     for note in asked.notes:
         notify(note)
     if asked.run:
         notify(f"run {asked.run} is waiting; answer with `kb submit {asked.run} FILE`")
-
-
-def _name_language(plan: "Plan", given: str | None) -> None:
-    if given not in (None, plan.language):
-        notify(f"the language {given} is called {plan.language} here")
 
 
 def _show_items(asked: "ExplainedPrompt") -> None:
@@ -249,17 +242,9 @@ def optimize(
     with open_kb() as kb:
         authors, limit = allowed_authors(kb.settings, author or (), budget, requests=evaluations)
         plan = kb.plan(
-            loaded,
-            target,
-            authors=authors,
-            budget=limit,
-            language=language,
-            evaluations=evaluations,
-            seed=seed,
-            control=control,
-            rules=rules,
-        )
-        _name_language(plan, language)
+            loaded, target, authors=authors, budget=limit, language=language, evaluations=evaluations, seed=seed,
+            control=control, rules=rules,
+        )  # fmt: skip
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)
     finish(run, as_json=as_json)

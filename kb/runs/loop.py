@@ -254,22 +254,11 @@ class Loop:
         stage = stage or stage_of(attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
         return Request(
-            task=plan.task,
-            interface=interface,
-            target=plan.target,
-            language=self.language,
-            terms=terms,
-            stage=stage,
-            base=base,
-            is_searched=plan.synthesizer is SynthesizerKind.AUTHORS,
-            briefing=briefing,
-            skills=skills,
-            rules=self._rules(stage, base),
-            attempts=attempts,
-            tried=self.run.tried,
-            budget_tokens=self.prompt_tokens,
+            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
+            base=base, is_searched=plan.synthesizer is SynthesizerKind.AUTHORS, briefing=briefing, skills=skills,
+            rules=self._rules(stage, base), attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
             seed=plan.seed,
-        )
+        )  # fmt: skip
 
     @property
     def _diagnosis(self) -> tuple[str, ...]:

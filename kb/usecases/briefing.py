@@ -286,10 +286,7 @@ class _Reader:
         return [p for p in passages if not is_set_aside(p)] or passages
 
     def _in_documents(self, phrasing: str, *, names: bool) -> list[Statement]:
-        """The shortest answers in the documents that a search finds, without those that nobody vouches for.
-
-        With `names` only those that have a listing or name something in code.
-        """
+        """The shortest answers in the documents that a search finds; with `names` only those that name code."""
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
         enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
         pool = self._fresh([one for one in found if _is_claim(one) and (not names or _NAMES_CODE.search(one.text))])

@@ -8,7 +8,6 @@ from kb.catalog import write_lock
 from kb.errors import StoreError
 from kb.targets import ROOT, Targets
 from kb.types.documents import IngestInterrupted, IngestReport, NewTarget
-from kb.types.target import CPU
 from kb.usecases.home import Home
 from kb.usecases.sheets import read_sheets, sheet_folders
 
@@ -34,14 +33,14 @@ def ingest(home: Home, work: Ingest, paths: Sequence[Path | str], *, target: str
 
 def _with_family(home: Home, new: NewTarget) -> NewTarget:
     """A new target; if it has no family, with that of the vector instructions that its documents name most often."""
-    isa = {target: home.targets.isa(target.name) for target in home.targets if not target.isa}
-    vectors = [target for target, own in isa.items() if own and own.backend == CPU] if new.parent == ROOT else []
+    if new.parent != ROOT:
+        return new
     named = [
-        (max(home.catalog.shares_with(names, targets={new.name}).values()), target.name)
-        for target in vectors
-        if new.name not in home.targets.scope(target.name) and (names := (target.name, *target.aliases))
+        (max(home.catalog.shares_with((one.name, *one.aliases), targets={new.name}).values()), one.name)
+        for one in home.targets
+        if not (one.isa or home.targets.is_own(one.name)) and (isa := home.targets.isa(one.name)) and isa.is_cpu
     ]
-    share, family = max(named, default=(0.0, ""))
+    share, family = max(named)
     return new.model_copy(update={"family": family}) if share >= OFTEN else new
 
 

@@ -83,9 +83,8 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
 def must_be_known(home: Home, target: str, language: Language) -> None:
     """Raises CandidateError if nobody judges the language, and neither kb nor a document of the target names it."""
     known = {*topics().known, *topics().words["language"]}
-    if language.judged or language.name in known:
-        return
-    if not home.catalog.has_phrase(language.name, targets=home.targets.scope(target)):
+    scope = home.targets.scope(target)
+    if not (language.judged or language.name in known or home.catalog.has_phrase(language.name, targets=scope)):
         message = f"neither kb nor a document of {target} names a language {language.name!r}"
         raise CandidateError(message, hint=f"kb knows {', '.join(sorted(known))}")
 
