@@ -305,8 +305,9 @@ def _show_facts(found: "Facts") -> None:
     for source in dict.fromkeys(fact.path for fact in found.facts):
         show(f"stated in {source}")
     if found.waiting:
-        more = f"{found.waiting} more read, unconfirmed" if found.facts else "not confirmed"
-        show(f"{more}: --all shows them")
+        show(
+            f"{found.waiting} more read, unconfirmed: --all shows them" if found.facts else "--all shows what was read"
+        )
     if found.facts:
         show("`kb cite ID` opens the cited place, `--json` shows each source")
     else:

@@ -146,7 +146,7 @@ def _show_targets(report: "IngestReport") -> None:
     for (target, parent), of in groupby(report.shared, key=lambda one: (one.target, one.parent)):
         folders = ", ".join(named([shlex.quote(one.folder) for one in of], NAMES_SHOWN))
         command = f"kb ingest FOLDER --target NAME --parent {parent}"
-        show_wrapped(f"of {target} now; if one is about another chip, {command}: {folders}")
+        show_wrapped(f"if one of these folders of {target} is about another chip, {command}: {folders}")
 
 
 def _show_reasons(outcome: str, report: "IngestReport") -> None:

@@ -80,8 +80,9 @@ def test_folders_that_may_be_about_other_chips_are_named_in_one_line(run: Run, t
 
     (line,) = [line for line in run("ingest", tmp_path / "qx7").out.splitlines() if "another chip, kb" in line]
 
-    assert line.startswith("of qx7 now; if one is about another chip, kb ingest FOLDER --target NAME --parent any: ")
-    assert line.endswith(f"{tmp_path}/qx7/wx1, {tmp_path}/qx7/wx2")
+    command = "kb ingest FOLDER --target NAME --parent any"
+    folders = f"{tmp_path}/qx7/wx1, {tmp_path}/qx7/wx2"
+    assert line == f"if one of these folders of qx7 is about another chip, {command}: {folders}"
 
 
 def test_an_alias_is_another_name(run: Run, home: Path, chips: Path) -> None:
