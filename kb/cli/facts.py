@@ -305,9 +305,8 @@ def _show_facts(found: "Facts") -> None:
     for source in dict.fromkeys(fact.path for fact in found.facts):
         show(f"stated in {source}")
     if found.waiting:
-        show(
-            f"{found.waiting} more read, unconfirmed: --all shows them" if found.facts else "--all shows what was read"
-        )
+        more = f"{found.waiting} more, which wait for a decision" if found.facts else "what was read"
+        show(f"`kb facts {found.target} --all` shows {more}")
     if found.facts:
         show("`kb cite ID` opens the cited place, `--json` shows each source")
     else:

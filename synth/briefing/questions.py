@@ -58,8 +58,12 @@ def questions_for(
     Raises:
         SettingsError: that file is not right.
     """
-    known = (*_read(own / FILE), *first, *_shipped())
-    return [one for one in known if one.fits(subject) and taught >= one.taught][:MOST_QUESTIONS]
+    fitting = [
+        question
+        for question in (*_read(own / FILE), *first, *_shipped())
+        if question.fits(subject) and taught >= question.taught
+    ]
+    return fitting[:MOST_QUESTIONS]
 
 
 def _allows(wanted: tuple[str, ...], own: Iterable[str]) -> bool:

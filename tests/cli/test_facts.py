@@ -196,7 +196,7 @@ def test_facts_that_are_not_confirmed_are_counted(run: Run, facts: Path) -> None
     waiting = {"unconfirmed", "ambiguous", "conflict"}
     unconfirmed = [f for f in run("facts", "mi210", "--all", "--json").json["facts"] if f["standing"] in waiting]
 
-    assert f"\n{len(unconfirmed)} more read, unconfirmed: --all shows them\n" in shown
+    assert f"\n`kb facts mi210 --all` shows {len(unconfirmed)} more, which wait for a decision\n" in shown
     assert "unconfirmed" not in run("facts", "mi210", "lds_size").out
 
 
