@@ -117,8 +117,7 @@ def prompt(
         ),
     ] = None,
     why: Annotated[
-        bool,
-        typer.Option("--why", help="Start no run; print each item of the prompt, its tokens, and what it answers."),
+        bool, typer.Option("--why", help="Start no run; print the prompt's items, their tokens, and what each answers.")
     ] = False,
     evaluations: Evaluations = 8,
     as_json: Json = False,

@@ -16,9 +16,7 @@ app = typer.Typer(rich_markup_mode=None)
 Tasks = Annotated[
     list[Path] | None,
     typer.Option(
-        "--tasks",
-        metavar="FOLDER",
-        help="Let agents run and judge the tasks in this folder, which is code (repeatable).",
+        "--tasks", metavar="FOLDER", help="A folder whose tasks, which are code, agents may run (repeatable)."
     ),
 ]
 

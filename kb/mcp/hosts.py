@@ -32,10 +32,7 @@ class ServerEntry:
 
     @classmethod
     def of(cls, home: Path, tasks: Sequence[Path] = ()) -> Self:
-        """An entry for this environment's kb and `home`, whose agents may run the tasks in the folders `tasks`.
-
-        Raises SettingsError if no `kb` command is installed.
-        """
+        """An entry for this kb, `home` and folders of `tasks`. Raises SettingsError if there is no `kb` command."""
         command = shutil.which("kb", path=str(Path(sys.executable).parent)) or shutil.which("kb")
         if command is None:
             raise SettingsError("there is no `kb` command for a host to start", hint="run `pip install kb-hardware`")

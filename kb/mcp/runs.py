@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 TaskFile = Annotated[
-    str,
-    Field(
-        max_length=1000,
-        description="A file with Model, get_inputs and get_init_inputs (KernelBench); its path within a task folder.",
-    ),
+    str, Field(max_length=1000, description="A file with Model and get_inputs, by its path or that in a task folder.")
 ]
 RunId = Annotated[str, Field(max_length=200, description="Id of a run, or the end of it.")]
 Answer = Annotated[

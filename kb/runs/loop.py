@@ -317,17 +317,11 @@ class Loop:
         if best is None or not best.evidence.won:
             return
         skill = skill_of_win(
-            self.run.plan.task,
-            best.candidate,
-            best.evidence,
-            suffix=self.language.suffix,
-            licence=self.skillbook.licence,
-            note=(attempts[best.parent - 1] if best.is_tuned else best).note,
-            author=best.author,
-            failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
-            interface=interface,
-            parent=self._parent(best.candidate),
-        )
+            self.run.plan.task, best.candidate, best.evidence, suffix=self.language.suffix,
+            licence=self.skillbook.licence, note=(attempts[best.parent - 1] if best.is_tuned else best).note,
+            author=best.author, failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
+            interface=interface, parent=self._parent(best.candidate),
+        )  # fmt: skip
         self._publish(skill, attempts.index(best) + 1)
 
     def _keep_rules(self) -> None:

@@ -102,10 +102,7 @@ def submission_view(run: Run, done: "Submission") -> SubmissionView:
 
 
 def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
-    """A task that an agent names, by its path or its path within a folder that the user named.
-
-    Raises TaskError if it lies in no such folder, or is no task.
-    """
+    """A task in a folder that the user named, by its path or that in the folder. Raises TaskError if it is none."""
     from eval.oracle.task import load_task
 
     folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]

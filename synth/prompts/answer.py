@@ -115,9 +115,8 @@ def _without_reasoning(text: str) -> str:
 def _fences(text: str, language: Language) -> list[Token]:
     """The blocks in `language`, or the only block if it has no tag."""
     fences = _all_fences(text)
-    if marked := [fence for fence in fences if _tag(fence) in language.fences]:
-        return marked
-    return fences if [_tag(fence) for fence in fences] == [""] else []
+    marked = [fence for fence in fences if _tag(fence) in language.fences]
+    return marked or (fences if [*map(_tag, fences)] == [""] else [])
 
 
 def _all_fences(text: str) -> list[Token]:
