@@ -51,12 +51,7 @@ class AnswerError(SynthesisError):
 
 
 def answer_format(language: Language, *, settings: bool = False, plans: bool = False) -> str:
-    """How to answer.
-
-    Args:
-        settings: Whether values of tunable constants are asked for, too.
-        plans: Whether other structures are.
-    """
+    """How to answer; `settings` asks for values of tunable constants, too, and `plans` for other structures."""
     most = MOST_SETTINGS if settings and language.tunable else 0
     return render("answer", tag=language.fences[0], settings=most, plans=plans)
 

@@ -97,7 +97,9 @@ def build_prompt(request: Request) -> Prompt:
             f"task, contract and answer format need {needed} tokens; the budget is {request.budget_tokens}",
             hint=f"allow at least {needed} tokens: a larger max_tokens, or prompt_tokens in kb.toml",
         )
-    rules = [_Item("rule", n, r.skill.name, "what mended others", rule_text(r)) for n, r in enumerate(request.rules)]
+    rules = [
+        _Item("rule", n, one.skill.name, "what mended others", rule_text(one)) for n, one in enumerate(request.rules)
+    ]
     shown: list[_Item] = []
     left_out: list[str] = []
     for item in (*attempts, *rules, *skills[:1], *answers, *skills[1:]):
