@@ -12,10 +12,11 @@ _CAPABILITY_TABLE = re.compile(r"(?i:compute capabilit|sm version)|^\s*CC\s*$")
 _NO_HARDWARE = re.compile(
     r"\b(?:measured|achieved|utili[sz]\w+|benchmark\w*|results?|speedup|latency|runtime|throughput test|observed|ours|"
     r"baseline|duration|avg|average|mean|median|pct|percent\s+of\s+peak|elapsed|invocations|"
-    r"config\w*|tuning|examples?)\b",
+    r"config\w*|tuning|examples?|manufacturers?|accuracy)\b",
     re.IGNORECASE,
 )
-"""Words in headings and headers of tables that report how programs ran, or list their settings."""
+"""Words in headings and headers of tables that report how programs ran, list their settings, or list parts that go with
+a chip: memories by manufacturer, crystals by accuracy."""
 
 
 def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subjects: Subjects) -> Iterator[FoundFact]:

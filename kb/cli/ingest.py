@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter, defaultdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,17 +76,9 @@ def ingest(
         try:
             with ingest_progress(quiet=as_json) as progress:
                 report = kb.ingest(
-                    paths,
-                    target=target,
-                    parent=parent,
-                    trust=trust,
-                    private=private,
-                    hidden=hidden,
-                    unknown=unknown,
-                    exclude=exclude or (),
-                    dry_run=dry_run,
-                    progress=progress,
-                )
+                    paths, target=target, parent=parent, trust=trust, private=private, hidden=hidden, unknown=unknown,
+                    exclude=exclude or (), dry_run=dry_run, progress=progress,
+                )  # fmt: skip
         except IngestInterrupted as interrupt:
             show_result(interrupt.report, _show_report, as_json=as_json)
             raise
@@ -141,6 +134,8 @@ def _show_targets(report: "IngestReport") -> None:
         folder = f", named by {new.folder}" if new.folder else ""
         similar = f"; similar names: {', '.join(new.similar)}" if new.similar else ""
         show_wrapped(f"new target: {new.name}, child of {new.parent}{folder}{similar}")
+        if new.family:
+            show_wrapped(f"  its documents name {new.family}: if it is one, kb targets move {new.name} {new.family}")
     if report.new_targets:
         show("  another chip? kb ingest PATH --target NAME; another family? kb targets move NAME PARENT")
         show("  a slip? kb targets remove NAME")
@@ -148,11 +143,10 @@ def _show_targets(report: "IngestReport") -> None:
     for new in report.new_targets:
         if parents[new.name] > 1:
             show_wrapped(f"  is {new.name} one chip? kb ingest {shlex.quote(new.folder)} --target {new.name}")
-    for one in report.shared[:NAMES_SHOWN]:
-        command = f"kb ingest {shlex.quote(one.folder)} --target NAME --parent {one.parent}"
-        show_wrapped(f"{one.folder} belongs to {one.target}; if it is about another chip: {command}")
-    if len(report.shared) > NAMES_SHOWN:
-        show(f"and {len(report.shared) - NAMES_SHOWN} more such folders (--json lists all)")
+    for (target, parent), of in groupby(report.shared, key=lambda one: (one.target, one.parent)):
+        folders = ", ".join(named([shlex.quote(one.folder) for one in of], NAMES_SHOWN))
+        command = f"kb ingest FOLDER --target NAME --parent {parent}"
+        show_wrapped(f"if one of these folders of {target} is about another chip, {command}: {folders}")
 
 
 def _show_reasons(outcome: str, report: "IngestReport") -> None:

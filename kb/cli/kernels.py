@@ -117,7 +117,7 @@ def prompt(
         ),
     ] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="Print each item of the prompt, its tokens, and the question that it answers.")
+        bool, typer.Option("--why", help="Start no run; print the prompt's items, their tokens, and what each answers.")
     ] = False,
     evaluations: Evaluations = 8,
     as_json: Json = False,
@@ -135,6 +135,7 @@ def prompt(
     loaded = load_task(task, precision)
     with open_kb() as kb:
         plan = kb.plan(loaded, target, language=language, synthesizer="external", evaluations=evaluations)
+        stage = stage or ("draft" if why else None)
         asked = stage_prompt(kb, plan, stage, device) if stage else first_prompt(kb, plan, device)
     show_result(asked, _show_items if why else lambda prompt: show(prompt.text), as_json=as_json)
     for item in asked.left_out:
@@ -193,8 +194,8 @@ def submit(
 
         told = None if as_json else shown
         done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told))
-    for name in done.published:
-        notify(f"skill written: {name}")
+    for said in (*(f"skill written: {name}" for name in done.published), *done.notes):
+        notify(said)
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
     show_result(done, lambda _: show(f"\n{following}"), as_json=as_json)
     if not done.verdict.passed:
@@ -240,16 +241,9 @@ def optimize(
     with open_kb() as kb:
         authors, limit = allowed_authors(kb.settings, author or (), budget, requests=evaluations)
         plan = kb.plan(
-            loaded,
-            target,
-            authors=authors,
-            budget=limit,
-            language=language,
-            evaluations=evaluations,
-            seed=seed,
-            control=control,
-            rules=rules,
-        )
+            loaded, target, authors=authors, budget=limit, language=language, evaluations=evaluations, seed=seed,
+            control=control, rules=rules,
+        )  # fmt: skip
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)
     finish(run, as_json=as_json)

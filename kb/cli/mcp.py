@@ -13,18 +13,16 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(rich_markup_mode=None)
+Tasks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--tasks", metavar="FOLDER", help="A folder whose tasks, which are code, agents may run (repeatable)."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
-def mcp(
-    context: typer.Context,
-    tasks: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER", help="Let agents run and judge the tasks in this folder, which is code (repeatable)."
-        ),
-    ] = None,
-) -> None:
+def mcp(context: typer.Context, tasks: Tasks = None) -> None:
     """Serve agents over the Model Context Protocol.
 
     `kb mcp` alone serves on standard input and output, for a host that starts it. It serves no private documents,
@@ -54,6 +52,7 @@ def install(
         Literal["claude-code", "codex", "cursor", "gemini", "vscode"],
         typer.Argument(metavar="HOST", help="claude-code, codex, cursor, gemini or vscode."),
     ],
+    tasks: Tasks = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the entry; write nothing.")] = False,
 ) -> None:
     """Let a host start kb with the current home.
@@ -66,7 +65,7 @@ def install(
     from kb.mcp.hosts import ServerEntry, config_file
     from kb.settings import Settings
 
-    file, entry = config_file(host), ServerEntry.of(Settings.load().home)
+    file, entry = config_file(host), ServerEntry.of(Settings.load().home, tasks or ())
     if only_print:
         notify(f"for {file.path}")
         show(file.with_entry("", entry))

@@ -12,7 +12,6 @@ from kb.errors import (
     QueryError,
     SkillError,
     StoreError,
-    SynthesisError,
     TargetError,
 )
 from kb.types.records import Trust
@@ -25,7 +24,6 @@ NEXT = {
     TargetError: "kb_targets lists all names",
     FactError: "use kb_search to find numbers in prose; do not guess",
     CandidateError: "name the `language` of its kernels, as its documents do",
-    SynthesisError: "call kb_prompt again with a larger max_tokens",
     CitationError: "kb_read needs an id from kb_search or kb_facts; search again if documents have changed since",
     DocumentError: "paths stand in `place` of what kb_search finds",
     QueryError: "call kb_search again with words that a manual would contain",

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -31,12 +31,13 @@ class ServerEntry:
     env: dict[str, str]
 
     @classmethod
-    def of(cls, home: Path) -> Self:
-        """An entry for this environment's kb and `home`. Raises SettingsError if no `kb` command is installed."""
+    def of(cls, home: Path, tasks: Sequence[Path] = ()) -> Self:
+        """An entry for this kb, `home` and folders of `tasks`. Raises SettingsError if there is no `kb` command."""
         command = shutil.which("kb", path=str(Path(sys.executable).parent)) or shutil.which("kb")
         if command is None:
             raise SettingsError("there is no `kb` command for a host to start", hint="run `pip install kb-hardware`")
-        return cls(command=command, args=["mcp"], env={"KB_HOME": str(home)})
+        folders = [part for folder in tasks for part in ("--tasks", str(folder.resolve()))]
+        return cls(command=command, args=["mcp", *folders], env={"KB_HOME": str(home)})
 
 
 @dataclass(frozen=True, slots=True)

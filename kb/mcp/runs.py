@@ -8,7 +8,7 @@ from pydantic import Field
 from kb.mcp.tool import MAX_TOKENS, WRITES, TargetName, tool
 from kb.types.base import Frozen
 from kb.views import prompts, verdicts
-from kb.views.response import Response
+from kb.views.response import Response, view_of
 
 if TYPE_CHECKING:
     from kb.types.evidence import Evidence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 TaskFile = Annotated[
-    str, Field(max_length=1000, description="Path of a file with Model, get_inputs and get_init_inputs (KernelBench).")
+    str, Field(max_length=1000, description="A file with Model and get_inputs, by its path or that in a task folder.")
 ]
 RunId = Annotated[str, Field(max_length=200, description="Id of a run, or the end of it.")]
 Answer = Annotated[
@@ -104,9 +104,7 @@ def kb_submit(
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
     prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id)
-    return Submitted(
-        verdict=_judged(done.evidence), published=tuple(done.published), ended=done.ended, prompt=prompt or None
-    )
+    return view_of(Submitted, done, verdict=_judged(done.evidence), prompt=prompt or None)
 
 
 @tool("Judge a kernel", tokens=MAX_TOKENS)

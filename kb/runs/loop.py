@@ -254,22 +254,11 @@ class Loop:
         stage = stage or stage_of(attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
         return Request(
-            task=plan.task,
-            interface=interface,
-            target=plan.target,
-            language=self.language,
-            terms=terms,
-            stage=stage,
-            base=base,
-            is_searched=plan.synthesizer is SynthesizerKind.AUTHORS,
-            briefing=briefing,
-            skills=skills,
-            rules=self._rules(stage, base),
-            attempts=attempts,
-            tried=self.run.tried,
-            budget_tokens=self.prompt_tokens,
+            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
+            base=base, is_searched=plan.synthesizer is SynthesizerKind.AUTHORS, briefing=briefing, skills=skills,
+            rules=self._rules(stage, base), attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
             seed=plan.seed,
-        )
+        )  # fmt: skip
 
     @property
     def _diagnosis(self) -> tuple[str, ...]:
@@ -328,17 +317,11 @@ class Loop:
         if best is None or not best.evidence.won:
             return
         skill = skill_of_win(
-            self.run.plan.task,
-            best.candidate,
-            best.evidence,
-            suffix=self.language.suffix,
-            licence=self.skillbook.licence,
-            note=(attempts[best.parent - 1] if best.is_tuned else best).note,
-            author=best.author,
-            failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
-            interface=interface,
-            parent=self._parent(best.candidate),
-        )
+            self.run.plan.task, best.candidate, best.evidence, suffix=self.language.suffix,
+            licence=self.skillbook.licence, note=(attempts[best.parent - 1] if best.is_tuned else best).note,
+            author=best.author, failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
+            interface=interface, parent=self._parent(best.candidate),
+        )  # fmt: skip
         self._publish(skill, attempts.index(best) + 1)
 
     def _keep_rules(self) -> None:

@@ -105,6 +105,8 @@ class NewTarget(Frozen):
     """The folder that names it; empty if the user named it."""
     similar: tuple[str, ...]
     """Known targets with similar names, if the user named it: it may be a slip."""
+    family: str = ""
+    """A family of chips whose vector instructions its documents name; empty if they do not, or it has a family."""
 
 
 class SharedFolder(Frozen):

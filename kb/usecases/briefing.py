@@ -50,6 +50,8 @@ IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
 left out where a sheet says what matters most."""
 _OF_GPUS = re.compile(r"\b(?:programs?|grid|warps?|asynchronous)\b")
 """In a structure of kernels for GPUs alone."""
+_NAMES_CODE = re.compile(r"```|`\w|\bintrinsics?\b|\b[a-z_]\w+[._]\w+|\b[a-z]\w*\(")
+"""A listing, or the name of an instruction, an intrinsic or another thing in code: `vle32.v`, `vaddq_f32(`."""
 TRIED = 8
 """Best statements of documents that are tried for a phrasing."""
 LEAST_WORDS = 6
@@ -269,7 +271,7 @@ class _Reader:
                 break
             found = answering(self._fresh(pool), phrasing, enough=IN_A_SHEET, bonus=self._bonus)
             found = [s if tokens_of(s.text) <= SHORT else shortest(s, phrasing) for s in found]
-            found = found or ([] if question.sheets else self._in_documents(phrasing))
+            found = found or ([] if question.sheets else self._in_documents(phrasing, names=question.names))
             said += [self._say(s) for s in [s for s in found if tokens_of(s.text) <= LONGEST][:1]]
         return said
 
@@ -295,11 +297,11 @@ class _Reader:
         passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
         return [p for p in passages if not is_set_aside(p)] or passages
 
-    def _in_documents(self, phrasing: str) -> list[Statement]:
-        """The shortest answers in the documents that a search finds, without those that nobody vouches for."""
+    def _in_documents(self, phrasing: str, *, names: bool) -> list[Statement]:
+        """The shortest answers in the documents that a search finds; with `names` only those that name code."""
         found = [statement for passage in self._passages((phrasing,)) for statement in statements([passage])]
         enough = IN_A_DOCUMENT if self.sheets else WITHOUT_SHEETS
-        pool = self._fresh([statement for statement in found if _is_claim(statement)])
+        pool = self._fresh([one for one in found if _is_claim(one) and (not names or _NAMES_CODE.search(one.text))])
         ranked = answering(pool, phrasing, enough=enough, bonus=self._bonus)
         ranked = [s for s in ranked if not self.sheets or self._is_about_task(s)][:TRIED]
         about = ((whole, self._about_subject(whole)) for whole in ranked)

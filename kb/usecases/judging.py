@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eval.judge.driver import LocalJudge
 from eval.languages.registry import described_language
-from eval.languages.toolchain import ToolchainLanguage
+from eval.languages.toolchain import ToolchainLanguage, missing_needs
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
 from kb.storage import write_whole
@@ -19,7 +19,7 @@ from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
 from kb.usecases.staying import stay_of
-from synth.briefing.topics import language_named
+from synth.briefing.topics import language_named, topics
 
 _FENCE = re.compile(r"^```(\w\S*)", re.MULTILINE)
 LANGUAGES_SHOWN = 5
@@ -80,11 +80,22 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
     return fitting[name]
 
 
+def must_be_known(home: Home, target: str, language: Language) -> None:
+    """Raises CandidateError if nobody judges the language, and neither kb nor a document of the target names it."""
+    known = {*topics().known, *topics().words["language"]}
+    scope = home.targets.scope(target)
+    if not (language.judged or language.name in known or home.catalog.has_phrase(language.name, targets=scope)):
+        message = f"neither kb nor a document of {target} names a language {language.name!r}"
+        raise CandidateError(message, hint=f"kb knows {', '.join(sorted(known))}")
+
+
 def unjudged(home: Home, target: str, language: str) -> str:
     """Why kb cannot judge kernels for a target, and in which languages its documents show code; empty if it can."""
     with suppress(JudgeError):
-        home.toolchains.judges(target)
-        return ""
+        judged = home.toolchains.judges(target)[language]
+        lacks = missing_needs(judged.toolchain) if isinstance(judged, ToolchainLanguage) else []
+        names = ", ".join(f"{need.name} (`{need.install}`)" for need in lacks)
+        return f"kb cannot judge the answer here: this machine lacks {names}" if lacks else ""
     paths = [document.path for document in home.documents.stored(target)]
     texts = home.catalog.chunks_of(paths).values() if paths else ()
     code = Counter(language_named(tag) for _, text in texts for tag in _FENCE.findall(text))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 
 from kb.errors import FactError, RunError
 from kb.exports.kernel_file import kernel_file
@@ -19,13 +20,13 @@ from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, ope
 from kb.usecases.briefing import brief
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, written_in
+from kb.usecases.judging import interface_of, judge_for, must_be_known, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
 from synth.authors.spending import Budget
 from synth.authors.synthesizer import AuthorSynthesizer
-from synth.prompts.answer import Answer, parse_answer
+from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
 
 
@@ -39,6 +40,8 @@ class Submission(Frozen):
     """The next prompt; None if the run is over."""
     ended: str
     """Why the run is over; empty if it is not."""
+    notes: tuple[str, ...]
+    """What was asked for and not done, and why."""
 
 
 def plan_of(
@@ -59,21 +62,17 @@ def plan_of(
     specs = chosen(home.settings, authors).specs if authors else ()
     kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
     if language or kind is SynthesizerKind.EXTERNAL:
-        language = written_in(home, target, language).name
+        written = written_in(home, target, language)
+        must_be_known(home, target, written)
+        if language not in (None, written.name):
+            home.notify(f"the language {language} is called {written.name} here")
+        language = written.name
     else:
         language = next(iter(home.toolchains.judges(target)))
     return Plan(
-        task=task,
-        target=target,
-        language=language,
-        synthesizer=kind,
-        authors=tuple(map(str, specs)),
-        budget=budget,
-        evaluations=evaluations,
-        seed=seed,
-        control=control,
-        rules=rules,
-    )
+        task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)), budget=budget,
+        evaluations=evaluations, seed=seed, control=control, rules=rules,
+    )  # fmt: skip
 
 
 def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
@@ -93,7 +92,8 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
     """The prompt of a stage, without a run. Arguments and errors as in `KnowledgeBase.stage_prompt`."""
     plan = _checked(home, plan)
     interface = _interface(home, plan)
-    same = [run for run in home.runs if _begins_as(run.plan, plan) and run.attempts]
+    begins = attrgetter("task.digest", "target", "language")
+    same = [run for run in home.runs if begins(run.plan) == begins(plan) and run.attempts]
     if same:
         run = same[-1]
         return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, stage))
@@ -113,10 +113,6 @@ def _interface(home: Home, plan: Plan) -> Interface:
         return pending.result()
 
 
-def _begins_as(one: Plan, other: Plan) -> bool:
-    return (one.task.digest, one.target, one.language) == (other.task.digest, other.target, other.language)
-
-
 def draft_prompt(
     home: Home, plan: Plan, interface: Interface, *, budget_tokens: int, device: str | None = None
 ) -> Prompt:
@@ -126,18 +122,11 @@ def draft_prompt(
     seen = _open_to(home, plan)
     skills = fitting_skills(home.skills, plan, need_of(plan, interface, *_reach(home, plan.target)))
     briefing, terms = _brief(seen, plan, language, device)(interface, (), Stage.DRAFT, skills)
-    return build_prompt(
-        Request(
-            task=plan.task,
-            interface=interface,
-            target=plan.target,
-            language=language,
-            terms=terms,
-            briefing=briefing,
-            skills=skills,
-            budget_tokens=budget_tokens,
-        )
-    )
+    asked = Request(
+        task=plan.task, interface=interface, target=plan.target, language=language, terms=terms, briefing=briefing,
+        skills=skills, budget_tokens=budget_tokens,
+    )  # fmt: skip
+    return build_prompt(asked)
 
 
 def submit(
@@ -146,14 +135,21 @@ def submit(
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
     run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
-    said = parse_answer(answer, language) if isinstance(answer, str) else Answer(answer, "")
+    said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
-    seen = _open_to(home, run.plan)
+    seen, tried = _open_to(home, run.plan), run.tried
+    again = any(one.candidate.digest == said.candidate.digest for one in run.attempts)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
-    return Submission(evidence=evidence, published=run.published[earlier:], prompt=following, ended=run.ended)
+    notes = ["this kernel was judged before: its verdict is the earlier one, and counts no second time"] * again
+    if tune and run.tried == tried:
+        why = "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"
+        none = "the kernel declares no parameters with `# tune:`"
+        notes.append(f"nothing was tuned: {why if said.candidate.parameters else none}")
+    new = run.published[earlier:]
+    return Submission(evidence=evidence, published=new, prompt=following, ended=run.ended, notes=tuple(notes))
 
 
 def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None) -> Run:
@@ -208,15 +204,10 @@ def loop_of(
     target, written = run.plan.target, language or written_in(home, run.plan.target, run.plan.language)
     scope, siblings = _reach(home, target)
     return Loop(
-        run=run,
-        language=written,
-        skillbook=home.skills,
-        scope=scope,
-        siblings=siblings,
-        brief=_brief(home, run.plan, written, device),
-        on_attempt=on_attempt or ignore,
+        run=run, language=written, skillbook=home.skills, scope=scope, siblings=siblings,
+        brief=_brief(home, run.plan, written, device), on_attempt=on_attempt or ignore,
         prompt_tokens=home.settings.prompt_tokens,
-    )
+    )  # fmt: skip
 
 
 def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Brief:

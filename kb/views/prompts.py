@@ -42,10 +42,8 @@ class ExplainedPrompt(PromptView):
 
 def first_prompt(kb: "KnowledgeBase", plan: "Plan", device: str | None) -> ExplainedPrompt:
     """Start a run by hand and give its first prompt. Errors as in `KnowledgeBase.prompt`."""
-    from kb.usecases.judging import unjudged
-
     run, prompt = kb.prompt(plan, device=device)
-    return _explained(prompt, run=run.id).noted(*filter(None, [unjudged(kb, plan.target, plan.language)]))
+    return _explained(kb, plan, prompt, run=run.id)
 
 
 def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | None) -> ExplainedPrompt:
@@ -56,7 +54,7 @@ def stage_prompt(kb: "KnowledgeBase", plan: "Plan", stage: str, device: str | No
     """
     if stage not in list(Stage):
         raise RunError(f"there is no stage {stage!r}", hint=f"stages: {', '.join(Stage)}")
-    return _explained(kb.stage_prompt(plan, Stage(stage), device=device))
+    return _explained(kb, plan, kb.stage_prompt(plan, Stage(stage), device=device))
 
 
 def draft_prompt(
@@ -88,6 +86,9 @@ def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
     return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))
 
 
-def _explained(prompt: "Prompt", *, run: str = "") -> ExplainedPrompt:
+def _explained(kb: "KnowledgeBase", plan: "Plan", prompt: "Prompt", *, run: str = "") -> ExplainedPrompt:
+    from kb.usecases.judging import unjudged
+
+    notes = filter(None, [unjudged(kb, plan.target, plan.language)])
     items = tuple(ItemView(**dict(item)) for item in prompt.items)
-    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=items)
+    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=items).noted(*notes)

@@ -115,6 +115,12 @@ class Report(Frozen):
         return found
 
     @property
+    def written_by(self) -> str:
+        """Who wrote the best candidate: an author, a skill whose kernel the run took, or a hand."""
+        one = self.written[0]
+        return one.author or (f"the skill {one.recalled}" if one.recalled and not one.stage else "hand")
+
+    @property
     def changes_skill(self) -> str:
         """The skill whose kernel the best candidate changes; empty if it is a new kernel, or that of a skill."""
         return self.written[-1].recalled if self.best and self.written[-1].number != self.best else ""

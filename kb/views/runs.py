@@ -75,6 +75,8 @@ class SubmissionView(Frozen):
     prompt: PromptView | None
     """The next prompt; None if the run is over."""
     ended: str
+    notes: tuple[str, ...]
+    """What was asked for and not done, and why."""
 
 
 def attempt_view(number: int, attempt: Attempt) -> AttemptView:
@@ -100,15 +102,16 @@ def submission_view(run: Run, done: "Submission") -> SubmissionView:
 
 
 def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
-    """A task that an agent names. Raises TaskError if it lies in no folder that the user named, or is no task."""
+    """A task in a folder that the user named, by its path or that in the folder. Raises TaskError if it is none."""
     from eval.oracle.task import load_task
 
-    path = Path(file).expanduser().resolve()
     folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
-    if not any(path.is_relative_to(folder) for folder in folders):
+    paths = [(place / Path(file).expanduser()).resolve() for place in (Path.cwd(), *folders)]
+    allowed = [path for path in paths if any(path.is_relative_to(folder) for folder in folders)]
+    if not allowed:
         named = ", ".join(map(str, folders)) or "none"
         raise TaskError(
             f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
-            hint="let the user name its folder: kb mcp --tasks FOLDER",
+            hint="give the path within one of them, or let the user name its folder: kb mcp --tasks FOLDER",
         )
-    return load_task(path)
+    return load_task(next((path for path in allowed if path.exists()), allowed[0]))

@@ -50,6 +50,7 @@ class Question(_ForSubjects):
     most: int = Field(default=1, gt=0)
     both: bool = False
     code: bool = False
+    names: bool = False
     sheets: bool = False
     taught: bool = False
 

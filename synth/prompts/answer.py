@@ -26,7 +26,7 @@ _PARTS = re.compile(
 """A whole block with the tags beside it, a thought, or the end of a thought that began before the answer. What looks
 like a thought inside of a block is code."""
 
-
+_NOTE_LINE = re.compile(r"\ufeff?(?:#|//)?\s*note:\s*(.*?)\s*", re.IGNORECASE)
 _SETTING = re.compile(r"([A-Za-z_]\w*)\s*[=:]\s*(-?\d+)")
 LONGEST_TAG, MOST_TAGS = 12, 9
 """Of the tags in an error, which the author of the next answer reads."""
@@ -51,14 +51,16 @@ class AnswerError(SynthesisError):
 
 
 def answer_format(language: Language, *, settings: bool = False, plans: bool = False) -> str:
-    """How to answer.
-
-    Args:
-        settings: Whether values of tunable constants are asked for, too.
-        plans: Whether other structures are.
-    """
+    """How to answer; `settings` asks for values of tunable constants, too, and `plans` for other structures."""
     most = MOST_SETTINGS if settings and language.tunable else 0
     return render("answer", tag=language.fences[0], settings=most, plans=plans)
+
+
+def answer_in_file(kernel: Candidate) -> Answer:
+    """What a source file says: a first line `note:`, perhaps as a comment, is its note and no part of the kernel."""
+    first, _, rest = kernel.source.partition("\n")
+    note = _NOTE_LINE.fullmatch(first)
+    return Answer(kernel.model_copy(update={"source": rest}), note[1]) if note else Answer(kernel, "")
 
 
 def parse_answer(text: str, language: Language) -> Answer:
@@ -79,11 +81,9 @@ def parse_answer(text: str, language: Language) -> Answer:
         found = ", ".join(_tag(fence)[:LONGEST_TAG] or "untagged" for fence in _all_fences(text)[:MOST_TAGS])
         raise _error(f"found these code blocks: {found}" if found else "found no fenced code block", language)
     lines = answer.split("\n")
-    whole = [fence for fence in fences if _is_closed(fence, lines)]
-    if not whole:
+    if not (whole := [fence for fence in fences if _is_closed(fence, lines)]):
         raise _error("the code block is not closed: its last fence is missing", language)
-    fence = whole[-1]
-    if not fence.content.strip():
+    if not (fence := whole[-1]).content.strip():
         raise _error("the code block is empty", language)
     if len(fences) > 1:
         taken = f"block {fences.index(fence) + 1} of {len(fences)} was taken"
@@ -110,9 +110,8 @@ def _without_reasoning(text: str) -> str:
 def _fences(text: str, language: Language) -> list[Token]:
     """The blocks in `language`, or the only block if it has no tag."""
     fences = _all_fences(text)
-    if marked := [fence for fence in fences if _tag(fence) in language.fences]:
-        return marked
-    return fences if [_tag(fence) for fence in fences] == [""] else []
+    marked = [fence for fence in fences if _tag(fence) in language.fences]
+    return marked or (fences if [*map(_tag, fences)] == [""] else [])
 
 
 def _all_fences(text: str) -> list[Token]:

@@ -95,7 +95,7 @@ def build_prompt(request: Request) -> Prompt:
     if (needed := _counted(prompt, request, ())) > request.budget_tokens:
         raise SynthesisError(
             f"task, contract and answer format need {needed} tokens; the budget is {request.budget_tokens}",
-            hint=f"raise the prompt's budget to at least {needed} tokens",
+            hint=f"allow at least {needed} tokens: a larger max_tokens, or prompt_tokens in kb.toml",
         )
     rules = [
         _Item("rule", n, one.skill.name, "what mended others", rule_text(one)) for n, one in enumerate(request.rules)

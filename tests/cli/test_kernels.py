@@ -134,7 +134,7 @@ def test_no_prompt_is_made_for_a_target_without_documents(run: Run, task: Path, 
     assert not (home / "runs").exists()
 
 
-@pytest.mark.parametrize(("language", "missing"), [("c", ""), ("rust", " and none in rust")])
+@pytest.mark.parametrize(("language", "missing"), [("cpp", ""), ("triton", " and none in triton")])
 def test_without_a_compiler_a_prompt_says_that_nobody_judges_and_what_code_the_documents_show(
     run: Run, task: Path, tmp_path: Path, language: str, missing: str
 ) -> None:
@@ -149,6 +149,46 @@ def test_without_a_compiler_a_prompt_says_that_nobody_judges_and_what_code_the_d
         f"kb knows no compiler for qchip, so it cannot judge the answer; its documents show code in cpp (1){missing}\n"
     )
     assert said in shown.err
+
+
+@pytest.mark.parametrize(
+    ("language", "status", "said"),
+    [
+        ("foo", 1, "neither kb nor a document of qchip names a language 'foo'"),
+        ("qlang", 0, "it cannot judge the answer"),
+        ("C", 0, "note: the language C is called cpp here\n"),
+    ],
+)
+def test_a_language_that_nobody_judges_must_be_known_to_kb_or_named_by_a_document(
+    run: Run, task: Path, tmp_path: Path, home: Path, language: str, status: int, said: str
+) -> None:
+    (tmp_path / "qchip").mkdir()
+    (tmp_path / "qchip" / "manual.md").write_text("# Qchip\n\nIt has 4 cores. Kernels are written in QLang.\n")
+    run("ingest", tmp_path / "qchip")
+
+    shown = run("prompt", task, "--target", "qchip", "--language", language)
+
+    assert (shown.status, len([*(home / "runs").glob("*")])) == (status, 1 - status)
+    assert said in shown.err
+
+
+@pytest.mark.usefixtures("judge_here")
+def test_the_reasons_of_a_prompt_are_shown_without_a_run(run: Run, task: Path, home: Path) -> None:
+    shown = run("prompt", task, "--target", "mi300x", "--why")
+
+    assert shown.out.startswith("draft: ")
+    assert "is waiting" not in shown.err
+    assert not (home / "runs").exists()
+
+
+def test_a_prompt_says_that_this_machine_lacks_what_its_toolchain_needs(
+    run: Run, task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eval.languages.toolchain.version_of", lambda need: None)
+
+    for options in ((), ("--why",)):
+        shown = run("prompt", task, "--target", "riscv-rvv", *options)
+        assert "kb cannot judge the answer here: this machine lacks ziglang (`pip install" in shown.err
 
 
 def test_a_malformed_skill_is_named_and_hides_no_other(run: Run, home: Path) -> None:

@@ -74,6 +74,14 @@ def test_a_new_entry_names_the_command_and_the_current_home(
 
 
 @pytest.mark.parametrize(("host", "name"), HOSTS.items())
+def test_an_entry_names_the_folders_whose_tasks_agents_may_run(run: Run, project: Path, host: str, name: str) -> None:
+    assert run("mcp", "install", host, "--tasks", "tasks", "--tasks", project / "more").status == 0
+
+    folders = [str(project / folder) for folder in ("tasks", "more")]
+    assert servers(project / name)["kb"]["args"] == ["mcp", "--tasks", folders[0], "--tasks", folders[1]]
+
+
+@pytest.mark.parametrize(("host", "name"), HOSTS.items())
 def test_the_rest_of_the_file_is_kept_and_a_second_install_changes_nothing(
     run: Run, project: Path, host: str, name: str
 ) -> None:

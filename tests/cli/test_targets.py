@@ -44,6 +44,47 @@ def test_a_new_target_that_resembles_a_known_one_is_said_to(run: Run, home: Path
     assert "kb targets remove" in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "family"),
+    [
+        ("Its cores are RISC-V with RVV 1.0 vectors.", "riscv-rvv"),
+        ("Its host is an x86 or an Arm CPU. Its cores have vectors.", ""),
+        ("Its cores are Arm Neoverse with SVE and Neon.", "arm-neon-sve"),
+    ],
+)
+def test_an_ingest_names_the_family_whose_vector_instructions_the_documents_name(
+    run: Run, tmp_path: Path, words: str, family: str
+) -> None:
+    (tmp_path / "qx7").mkdir()
+    (tmp_path / "qx7" / "a.md").write_text(f"# QX7 guide\n\n{words}\n", encoding="utf-8")
+
+    shown = run("ingest", tmp_path / "qx7").out
+
+    assert [line.split()[-1] for line in shown.splitlines() if "kb targets move qx7" in line] == [family] * bool(family)
+    if family:
+        assert run("targets", "move", "qx7", family).status == 0
+
+
+def test_a_chip_with_a_family_gets_no_other_one_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# QX7 guide\n\nIts host has SVE.\n", encoding="utf-8")
+
+    assert "its documents name" not in run("ingest", tmp_path / "a.md", "--target", "qx7", "--parent", "amd").out
+
+
+def test_folders_that_may_be_about_other_chips_are_named_in_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "qx7").mkdir()
+    (tmp_path / "qx7" / "a.md").write_text("# QX7 guide\n\nIt has cores.\n", encoding="utf-8")
+    for name in ("wx1", "wx2"):
+        (tmp_path / "qx7" / name).mkdir()
+        (tmp_path / "qx7" / name / "b.md").write_text(f"# {name}\n\nIt has cores.\n", encoding="utf-8")
+
+    (line,) = [line for line in run("ingest", tmp_path / "qx7").out.splitlines() if "another chip, kb" in line]
+
+    command = "kb ingest FOLDER --target NAME --parent any"
+    folders = f"{tmp_path}/qx7/wx1, {tmp_path}/qx7/wx2"
+    assert line == f"if one of these folders of qx7 is about another chip, {command}: {folders}"
+
+
 def test_an_alias_is_another_name(run: Run, home: Path, chips: Path) -> None:
     run("ingest", chips)
 

@@ -193,6 +193,10 @@ NOTHING = {
     "a count in a unit of another kind": "# MI300X\n\n" + table("Step | Time in us", "Cores | 17"),
     "the clock of a crystal": "# MI300X\n\n" + table("Clock | Frequency", "RTC crystal | 32.768 KHz", "OSC | 5 V"),
     "the clock of an oscillator": "# MI300X\n\n" + table("Part | Clock frequency", "Oscillator | 24 MHz"),
+    "memories that may be connected": "# MI300X\n\n"
+    + table("Type | Model | Manufacturer | Capacity", "DRAM | X1 | Some | 4 Gb", "HBM | Y | Other | 8 Gb"),
+    "crystals that may be connected": "# MI300X\n\n## Clock frequency\n\n"
+    + table("Frequency | Accuracy", "24 MHz | 20 ppm", "25 MHz | 10 ppm"),
     "a bandwidth of something else": "# MI300X\n\n" + table("Link | Bandwidth", "PCIe | 64 GB/s"),
     "no value": table("Chip | L2 cache", "MI300X | - ", "MI250 | n/a", "MI210 | "),
 }

@@ -115,6 +115,23 @@ def test_a_task_outside_of_the_folders_is_refused_and_does_not_run(name: str, as
     assert not (folder.parent / "ran").exists()
 
 
+@pytest.mark.parametrize("place", ["{folder}/twice.py", "twice.py"])
+def test_a_task_is_named_by_its_path_or_by_its_path_within_a_folder(place: str, ask: Ask, folder: Path) -> None:
+    reply = ask("kb_start_run", task_file=place.format(folder=folder), target="nothing")
+
+    assert "unknown target 'nothing'" in reply.text
+
+
+@needs_linux
+def test_an_answer_without_a_kernel_gets_no_advice_on_prompts(ask: Ask, folder: Path) -> None:
+    run = ask("kb_start_run", task_file="twice.py", target="cpu-x86").answer["run"]
+
+    reply = ask("kb_submit", run=run, answer=KERNEL)
+
+    assert reply.refused
+    assert reply.text.splitlines()[1:] == ["next: give the whole file in exactly one block fenced as ```cpp"]
+
+
 def test_without_such_a_folder_no_tool_runs_a_task(tmp_path: Path) -> None:
     home = Home(partial(KnowledgeBase, Settings.load(tmp_path), embedder=HashEmbedder()))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from eval.languages.registry import CPP, LANGUAGES, TORCH
 from kb.types.kernels import Candidate, Language
-from synth.prompts.answer import Answer, AnswerError, answer_format, parse_answer
+from synth.prompts.answer import Answer, AnswerError, answer_format, answer_in_file, parse_answer
 from synth.prompts.render import fenced
 
 CODE = "void model_new() {}\n"
@@ -117,3 +117,26 @@ def test_code_is_read_unchanged(source: str) -> None:
     code = source.rstrip() + "\n"
 
     assert parse_answer(f"note: n\n\n{fenced(code, 'python')}", TORCH).candidate.source == code
+
+
+@pytest.mark.parametrize(
+    ("first", "note"),
+    [
+        ("note: wide loads\n", "wide loads"),
+        ("# note: wide loads\n", "wide loads"),
+        ("//Note:  wide loads \r\n", "wide loads"),
+        ("\ufeff# note: n\n", "n"),
+        ("# note:\n", ""),
+    ],
+)
+def test_a_first_line_note_of_a_source_file_is_the_note_and_no_part_of_the_kernel(first: str, note: str) -> None:
+    said = answer_in_file(Candidate(language="cpp", source=first + CODE))
+
+    assert (said.candidate.source, said.note) == (CODE, note)
+
+
+@pytest.mark.parametrize("source", [CODE, f"{CODE}// note: below\n", "# notes: x\n", "x = 1  # note: y\n", ""])
+def test_a_source_file_without_such_a_line_is_the_kernel_as_it_is(source: str) -> None:
+    kernel = Candidate(language="cpp", source=source)
+
+    assert answer_in_file(kernel) == Answer(kernel, "")

@@ -157,6 +157,26 @@ def test_what_holds_of_the_memory_of_a_core_is_said_in_every_language(kb: Knowle
     assert "lds banks = 16" in draft(kb, SOFTMAX, "zchip", language)
 
 
+@pytest.mark.parametrize(
+    ("said", "answers"),
+    [
+        ("The DMA engine broadcasts one value to all elements of the set.", False),
+        ("`vx_dup` broadcasts one value to all elements of the set.", True),
+        ("An intrinsic broadcasts one value to all elements of the set.", True),
+    ],
+)
+def test_a_question_about_intrinsics_is_answered_only_by_what_names_code(
+    tmp_path: Path, said: str, answers: bool
+) -> None:
+    (tmp_path / "vchip").mkdir()
+    (tmp_path / "vchip" / "manual.md").write_text(f"# Vchip\n\nIt has vectors.\n\n{said}\n")
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "vchip"])
+        text = draft(kb, SOFTMAX, "vchip", "cpp")
+
+    assert (f"- {said}" in text) == answers
+
+
 def test_a_task_without_a_known_operation_still_gets_a_prompt(sheets: KnowledgeBase) -> None:
     source = load_task(SOFTMAX).source.replace("Softmax", "Inversion").replace("torch.softmax(x, dim=-1)", "x.neg()")
     text = draft(sheets, SOFTMAX, "h100", "triton", source)

@@ -194,6 +194,38 @@ def test_the_kernel_of_a_whole_answer_is_judged_and_its_note_is_kept(
     assert [a.note for a in run.attempts] == ["wide loads"]
 
 
+def test_the_note_of_a_source_file_is_kept_and_the_judge_does_not_get_it(
+    kb: KnowledgeBase, judged: list[Candidate]
+) -> None:
+    run, _ = kb.prompt(by_hand())
+
+    kb.submit(run, Candidate(language="triton", source=f"# note: wide loads\n{TRITON.source}"))
+
+    assert (judged, [a.note for a in run.attempts]) == ([TRITON], ["wide loads"])
+
+
+@pytest.mark.parametrize(
+    ("kernels", "tune", "notes"),
+    [
+        ([TRITON], False, ()),
+        ([Candidate(language="triton", source="FIXED = 1\n")], True, ("declares no parameters with `# tune:`",)),
+        ([TRITON], True, ("only a kernel that has a time can be tuned",)),
+        ([TRITON, TRITON], True, ("judged before", "only a kernel that has a time can be tuned")),
+    ],
+)
+def test_a_submission_says_what_was_asked_for_and_not_done(
+    kb: KnowledgeBase, judged: list[Candidate], kernels: list[Candidate], tune: bool, notes: tuple[str, ...]
+) -> None:
+    run, _ = kb.prompt(by_hand())
+
+    for kernel in kernels:
+        done = kb.submit(run, kernel, tune=tune)
+
+    assert len(judged) == 1
+    assert len(done.notes) == len(notes)
+    assert all(part in note for part, note in zip(notes, done.notes, strict=True))
+
+
 KEY = "sk-planted-0123456789"
 
 

@@ -201,6 +201,27 @@ def test_a_run_by_hand_and_one_of_the_tuner_have_a_report(kb: KnowledgeBase, hom
         assert "Nobody was asked, so nothing was paid." in text_of(page(found))
 
 
+@pytest.mark.parametrize(
+    ("fields", "who"),
+    [
+        ({"recalled": "its-skill"}, "the skill its-skill"),
+        ({"recalled": "its-skill", "stage": Stage.DRAFT}, "hand"),
+        ({"recalled": "its-skill", "stage": Stage.DRAFT, "author": "maker"}, "maker"),
+        ({}, "hand"),
+    ],
+)
+def test_a_kernel_that_was_written_for_a_prompt_is_its_authors_even_if_a_skill_has_the_same(
+    kb: KnowledgeBase, home: Path, fields: dict[str, object], who: str
+) -> None:
+    run = started(home, synthesizer=SynthesizerKind.EXTERNAL, authors=())
+    judge(run, propose(run, candidate(), **fields))
+
+    found = report(kb, run)
+
+    assert f"Written by {who} " in text_of(page(found))
+    assert f"| written by | {md(who)} |" in markdown(found)
+
+
 def test_without_matplotlib_the_page_says_what_to_install(found: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
