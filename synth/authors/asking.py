@@ -136,6 +136,8 @@ class Desk:
     seats: Sequence[Seat]
     ledger: Ledger
     budget: Budget
+    share: Budget = field(default_factory=Budget)
+    """What may be spent of it for now, in all."""
     sleep: Callable[[float], None] = time.sleep
 
     def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
@@ -150,7 +152,7 @@ class Desk:
             try:
                 return self._patiently(seat, ask)
             except AuthorError as error:
-                if error.outcome is Outcome.OVER_BUDGET:
+                if error.outcome in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
                     raise
                 failure = error
         assert failure is not None  # noqa: S101 - a run has an author
@@ -210,18 +212,19 @@ class Desk:
 
     def _must_afford(self, asked: Exchange) -> None:
         """Raises AuthorError if the request may cost more than is left."""
-        spent, budget = Spent.of(self.ledger.exchanges), self.budget
+        spent = Spent.of(self.ledger.exchanges)
         dollars = spent.dollars + (asked.dollars or 0.0)
         tokens = spent.usage.total + asked.usage.total
-        if (budget.dollars is not None and dollars > budget.dollars) or (
-            budget.tokens is not None and tokens > budget.tokens
-        ):
-            costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
-            raise AuthorError(
-                f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and the "
-                f"next request may take {costs}{asked.usage.total:,} tokens",
-                Outcome.OVER_BUDGET,
-            )
+        for budget, outcome in ((self.budget, Outcome.OVER_BUDGET), (self.share, Outcome.OVER_SHARE)):
+            if (budget.dollars is not None and dollars > budget.dollars) or (
+                budget.tokens is not None and tokens > budget.tokens
+            ):
+                costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
+                raise AuthorError(
+                    f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and "
+                    f"the next request may take {costs}{asked.usage.total:,} tokens",
+                    outcome,
+                )
 
 
 def _without(text: str, secrets: Sequence[str]) -> str:
