@@ -304,7 +304,7 @@ def _synthesizer(home: Home, run: Run, share: Amounts | None = None) -> Synthesi
     seats = _seats(home, run.plan, run=run.id)
     must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
     now = Budget(dollars=share.dollars, tokens=share.tokens) if share else Budget()
-    return AuthorSynthesizer(Desk(seats, run, run.plan.budget, now))
+    return AuthorSynthesizer(Desk(seats, run, run.plan.budget, share=now))
 
 
 def _has_taken(run: Run, share: Amounts) -> bool:

@@ -136,9 +136,9 @@ class Desk:
     seats: Sequence[Seat]
     ledger: Ledger
     budget: Budget
-    share: Budget = field(default_factory=Budget)
-    """What may be spent of it for now, in all."""
     sleep: Callable[[float], None] = time.sleep
+    share: Budget = field(default_factory=Budget)
+    """What may be spent of the budget for now, in all."""
 
     def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
         """The reply of the author whose turn it is, or of the next one if that fails. Arguments as in `Ask`.
