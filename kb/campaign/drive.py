@@ -160,10 +160,10 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
     with ExitStack() as held:
         asked = []
         for number, until in _round([standing_of(run) for run in runs], campaign).items():
-            run = runs[number] or start_carried(kb, plans[number])
-            runs[number] = run
-            loop, synthesizer, interface = carried(kb, run, until)
-            held.enter_context(run.held())
+            asking = runs[number] or start_carried(kb, plans[number])
+            runs[number] = asking
+            loop, synthesizer, interface = carried(kb, asking, until)
+            held.enter_context(asking.held())
             if synthesizer and (question := loop.ask(synthesizer, interface)):
                 asked.append((loop, question))
         for loop, question in asked:

@@ -6,6 +6,8 @@ from itertools import groupby
 from math import exp, log
 from statistics import fmean
 
+from pydantic import Field
+
 from kb.bench.scores import bootstrap
 from kb.runs.journal import Run
 from kb.types.base import Frozen
@@ -23,7 +25,7 @@ class Result(Frozen):
     run: str = ""
     """Its id; empty if it has not begun."""
     judged: int = 0
-    refused: dict[str, int] = {}
+    refused: dict[str, int] = Field(default_factory=dict)
     """Number of refused candidates by reason."""
     correct: bool = False
     won: bool = False
@@ -50,7 +52,7 @@ class Result(Frozen):
 
 
 class Mean(Frozen):
-    """A mean with its 95 % bootstrap interval over tasks."""
+    """A mean with its 95 % bootstrap interval over tasks, which says nothing with fewer than two."""
 
     value: float
     low: float

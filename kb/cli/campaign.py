@@ -98,8 +98,9 @@ def show_campaign(found: "CampaignReport", *, rows: bool = True) -> None:
 
 
 def _mean(mean: "Mean | None") -> str:
-    return f"{mean.value:.2f} ({mean.low:.2f}-{mean.high:.2f}) n={mean.tasks}" if mean else "-"
+    return f"{_share(mean)} n={mean.tasks}" if mean else "-"
 
 
 def _share(mean: "Mean | None") -> str:
-    return f"{mean.value:.2f} ({mean.low:.2f}-{mean.high:.2f})" if mean else "-"
+    interval = f" ({mean.low:.2f}-{mean.high:.2f})" if mean and mean.tasks > 1 else ""
+    return f"{mean.value:.2f}{interval}" if mean else "-"
