@@ -200,7 +200,7 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         cell.task,
         cell.target,
         authors=campaign.authors,
-        budget=Budget(dollars=each.dollars or whole.dollars, tokens=each.tokens or whole.tokens),
+        budget=Budget(dollars=each.dollars or whole.dollars or None, tokens=each.tokens or whole.tokens or None),
         language=campaign.language,
         evaluations=each.evaluations or 0,
         seed=campaign.seed,

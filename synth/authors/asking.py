@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import Protocol
 
 from kb.types.base import Frozen, tokens_of
@@ -216,9 +217,7 @@ class Desk:
         dollars = spent.dollars + (asked.dollars or 0.0)
         tokens = spent.usage.total + asked.usage.total
         for budget, outcome in ((self.budget, Outcome.OVER_BUDGET), (self.share, Outcome.OVER_SHARE)):
-            if (budget.dollars is not None and dollars > budget.dollars) or (
-                budget.tokens is not None and tokens > budget.tokens
-            ):
+            if dollars > (budget.dollars or inf) or tokens > (budget.tokens or inf):
                 costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
                 raise AuthorError(
                     f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and "

@@ -17,6 +17,7 @@ from kb.runs.journal import Run
 from kb.types.evidence import Estimate, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.web.report import campaign_page
 from tests.eval.batches import verdict_on, write_verdict
 from tests.runs.fakes import INTERFACE, evidence_of
 
@@ -149,6 +150,19 @@ def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the
     assert go(kb, path) == ""
     assert judged == []
     assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
+
+
+def test_the_page_has_a_row_for_each_run_and_needs_no_network(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    path = campaign_file()
+    go(kb, path)
+
+    page = campaign_page(report(kb, read_campaign(path)))
+    assert page.count("2.00 (1.90 to 2.10)") == 2
+    assert page.count("1 incorrect") == 2
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
 
 
 def test_a_changed_campaign_is_refused_unless_it_is_forced(
