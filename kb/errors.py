@@ -18,6 +18,7 @@ KbError
 ├── ToolchainError           the TOML file of a toolchain is not right, or there is none of this name
 ├── SkillError               a skill directory is malformed, or a skill is unknown
 ├── RunError                 a run is unknown, over, or used by another process
+├── CampaignError            the file of a campaign is not right, or has changed since it began
 ├── BatchError               a folder is not a whole batch of this home, or a verdict in it does not count
 ├── SynthesisError           a synthesizer cannot produce a candidate
 └── StoreError               the home or the catalog cannot be used
@@ -109,6 +110,9 @@ class SkillError(KbError): ...
 
 
 class RunError(KbError): ...
+
+
+class CampaignError(KbError): ...
 
 
 class BatchError(KbError): ...

@@ -8,6 +8,7 @@ import typer
 from kb.cli import (
     batch,
     bench,
+    campaign,
     docs,
     doctor,
     export,
@@ -40,6 +41,7 @@ kernels.add_to(app)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
+campaign.add_to(app)
 report.add_to(app)
 export.add_to(app)
 app.add_typer(batch.app, name="batch")

@@ -16,7 +16,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def export(
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs or the ends of ids.")],
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs or the ends of ids, or campaigns.")],
     form: Annotated[
         str,
         typer.Option("--as", metavar="FORM", help="What they are written as; see above."),
@@ -51,10 +51,14 @@ def export(
 
     Example: kb export 3f9c --as trajectories --output data
     """
+    from kb.campaign.drive import runs_of, stored
     from kb.exports.export import export as export_runs
 
     with open_kb() as kb:
-        runs = [kb.runs.get(name) for name in names]
+        runs = []
+        for name in names:
+            campaign = stored(kb, name)
+            runs += [run for run in runs_of(kb, campaign) if run] if campaign else [kb.runs.get(name)]
         done = export_runs(
             kb,
             runs,

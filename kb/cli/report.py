@@ -22,7 +22,12 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or the beginning or the end of it.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|CAMPAIGN", help="The id of a run, or the beginning or the end of it; or a campaign."
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="FILE.html or FILE.md (default: RUN.html)."),
@@ -30,7 +35,7 @@ def report(
     watch: Annotated[bool, typer.Option("--watch", help="Write it again as the run goes on, until it ends.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a run as one file.
+    """Write a run, or the table of a campaign, as one file.
 
     The page holds the curve, a table of all candidates, the code, prompt and verdict of each, what was refused and why,
     what was cited with its text, the skills, the cost and the machine. It needs no network. As Markdown it is short,
@@ -44,6 +49,8 @@ def report(
     from kb.views.report import report as report_of
 
     with open_kb() as kb:
+        if _is_campaign(kb, name, output, as_json=as_json):
+            return
         run = kb.runs.get(name)
         if as_json:
             print_json(report_of(kb, run))
@@ -59,9 +66,36 @@ def report(
                     size, ended = now, _write(kb, run.id, path)
 
 
+def _is_campaign(kb: "KnowledgeBase", name: str, output: Path | None, *, as_json: bool) -> bool:
+    """Whether `name` is a campaign, whose table is then printed or written."""
+    from kb.campaign.drive import report as report_of
+    from kb.campaign.drive import stored
+    from kb.web.report import campaign_page
+
+    if (found := stored(kb, name)) is None:
+        return False
+    table, path = report_of(kb, found), output or Path(f"{name}.html")
+    if as_json:
+        print_json(table)
+        return True
+    if path.suffix != ".html":
+        raise RunError("the report of a campaign is a page", hint="name a .html file, or give --json")
+    _save(path, campaign_page(table))
+    notify(f"written: {path}")
+    return True
+
+
+def _save(path: Path, text: str) -> None:
+    from kb.storage import write_whole
+
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error}", hint="name a file in a folder that you can write") from error
+
+
 def _write(kb: "KnowledgeBase", run: str, path: Path) -> bool:
     """Write the report; returns whether the run has ended. Raises RunError if that is not possible."""
-    from kb.storage import write_whole
     from kb.views.report import report as report_of
     from kb.web.report import markdown, page
 
@@ -69,8 +103,5 @@ def _write(kb: "KnowledgeBase", run: str, path: Path) -> bool:
     if path.suffix not in forms:
         raise RunError(f"a report is no {path.suffix or 'file without a suffix'}", hint="name a .html or a .md file")
     found = report_of(kb, kb.runs.get(run))
-    try:
-        write_whole(path, forms[path.suffix](found))
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error}", hint="name a file in a folder that you can write") from error
+    _save(path, forms[path.suffix](found))
     return bool(found.ended)

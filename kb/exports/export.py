@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.oracle.task import load_task
+from kb.campaign.results import result_of
 from kb.errors import RunError, TaskError
 from kb.exports.attempts import Kept, kept_of
 from kb.exports.failures import failures
@@ -45,6 +46,7 @@ class Source:
     """What is exported."""
 
     kb: "KnowledgeBase"
+    runs: Sequence[Run]
     kept: Sequence[Kept]
     held_out: frozenset[str]
     """Sources of tasks."""
@@ -69,6 +71,7 @@ def _trajectories(source: Source, folder: Path) -> Written:
         **write_table(folder, "attempts", records),
         **write_table(folder, "preferences", list(preferences(kept, held_out))),
         **write_table(folder, "traces", list(traces(kept, held_out))),
+        **write_table(folder, "results", [result_of(run) for run in source.runs]),
     })  # fmt: skip
 
 
@@ -130,7 +133,7 @@ def export(
         raise RunError(f"{folder} exists and is not an empty folder", hint="name a new folder")
     distinct = list({run.id: run for run in runs}.values())
     kept = [one for run in distinct for one in kept_of(kb, run)]
-    source = Source(kb, kept, _sources(held_out), with_passages, definitions, level, licence)
+    source = Source(kb, distinct, kept, _sources(held_out), with_passages, definitions, level, licence)
     try:
         written = FORMS[form](source, folder)
         done = Exported(

@@ -24,6 +24,7 @@ from kb.catalog import storage_errors
 from kb.errors import CandidateError, RunError
 from kb.storage import sync_folders, write_synced, write_whole
 from kb.types.base import Frozen
+from kb.types.campaign import Part, Skills
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, Task
 from kb.types.protocols import Attempt, Proposal, Tried
@@ -81,6 +82,11 @@ class Plan(Frozen):
     """Whether it is a control run, which has only the kernels that ship with kb, as if never tried, and publishes none:
     a comparison with it shows what skills are worth."""
     rules: Rules = Rules.LEARNT
+    skills: Skills = Skills.ALL
+    documents: bool = True
+    """Whether authors are told what documents state, and what limits a kernel by it."""
+    part: Part | None = None
+    """None if the run belongs to no campaign."""
     held_back: int = 0
     """Number of private documents about the target that no author of the run gets."""
     created: str = ""
@@ -224,6 +230,13 @@ class Run:
     @property
     def spent(self) -> Spent:
         return Spent.of(self.exchanges)
+
+    @property
+    def judged_s(self) -> float:
+        """Seconds for all verdicts and quick timings; those of earlier versions, which did not write it, count 0."""
+        evidence = {(e.candidate_digest, e.created): e.took for e in (entry.evidence for entry in self.entries) if e}
+        verdicts_s = sum(took.seconds for took in evidence.values() if took)  # a verdict may stand there twice
+        return verdicts_s + sum(one.took_s for one in self.tried)
 
     def record(self, exchange: Exchange) -> None:
         """Append a request, or what became of it, to the journal and sync it to disk."""

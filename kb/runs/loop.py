@@ -3,19 +3,19 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from kb.errors import RunError
-from kb.runs.journal import JournalEntry, Rules, Run, SynthesizerKind
+from kb.runs.journal import JournalEntry, Run, SynthesizerKind
+from kb.runs.publish import write_back
 from kb.runs.question import Question
-from kb.runs.rules import learnt, rules_for, tried
+from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
-from kb.skillbook.win import skill_of_win
 from kb.types.briefing import Briefing
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
-from kb.types.skill import Skill
 from kb.types.terms import Terms
 from synth.authors.author import AuthorError, Outcome
 from synth.briefing.follow_up import refused_names
@@ -41,6 +41,11 @@ def ignore(step: int, attempt: Attempt) -> None:
     """The `OnAttempt` that does nothing."""
 
 
+def never() -> bool:
+    """Of a run that pauses nowhere."""
+    return False
+
+
 @dataclass(frozen=True)
 class Loop:
     """A run with everything it needs to continue."""
@@ -58,35 +63,43 @@ class Loop:
     prompt_tokens: int
     """Most tokens of a prompt."""
 
-    def optimize(self, synthesizer: Synthesizer | None, judge: Judge, *, minutes: float | None = None) -> None:
+    def optimize(
+        self,
+        synthesizer: Synthesizer | None,
+        judge: Judge,
+        *,
+        minutes: float | None = None,
+        pauses: Callable[[], bool] = never,
+    ) -> None:
         """Continue until the evaluations are spent, the search stops, or the time is up.
 
-        After a timeout, a kill, or an error of synthesizer or judge, the same call continues where this one stopped.
+        After a pause, a timeout, a kill, or an error, the same call continues where this one stopped.
 
         Args:
             synthesizer: Writes kernels; without it they come from skills.
+            pauses: Called between two steps; the run pauses when it returns true.
 
         Raises:
             RunError: the run is over, or another process holds it.
             SynthesisError: the synthesizer failed to write a candidate.
             JudgeError: the judge is at fault.
         """
-        deadline = time.monotonic() + minutes * 60 if minutes is not None else None
+        deadline = time.monotonic() + minutes * 60 if minutes is not None else inf
         with self.run.held():
             self.run.must_be_open()
             try:
-                reason = self._search(synthesizer, judge, deadline)
+                reason = self._search(synthesizer, judge, lambda: time.monotonic() > deadline or pauses())
             finally:
                 self._write_back(judge.interface)
             if reason:
                 self._end(reason)
 
-    def _search(self, synthesizer: Synthesizer | None, judge: Judge, deadline: float | None) -> str:
-        """Returns why the run is finished; empty if only the time is up."""
+    def _search(self, synthesizer: Synthesizer | None, judge: Judge, pauses: Callable[[], bool]) -> str:
+        """Returns why the run is finished; empty if it only pauses."""
         skills = () if synthesizer else self._skills(judge.interface)
         question: Question | None = None
         while self.run.step <= self.run.plan.evaluations:
-            if deadline is not None and time.monotonic() > deadline:
+            if pauses():
                 if question:
                     question.finish()  # its answer is paid, and is recorded only while this run is held
                 return ""
@@ -98,23 +111,49 @@ class Loop:
             if isinstance(move, Stop) and not (question or self.run.asked):
                 return move.reason
             if synthesizer and not question and (ask := self._next_ask(move, state)):
-                self.run.asking = ask
-                request = self.request(judge.interface, ask.stage, base=ask.base)
-                if not self.run.unused:  # else the answer to the prompt that is kept is there
-                    self.run.keep_prompt(build_prompt(request))
-                question = Question(synthesizer, request)
+                question = self._question(synthesizer, judge.interface, ask)
             if isinstance(move, Measure | Submit):
                 self._take_step(move, judge)
             elif question:
                 try:
                     proposal = question.wait()
                 except AuthorError as error:
-                    if error.outcome is Outcome.OVER_BUDGET:
-                        return error.message
-                    raise
+                    return _over_budget(error)
                 question = None
                 self._judge(proposal, judge)
         return SPENT
+
+    def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask) -> Question:
+        self.run.asking = ask
+        request = self.request(interface, ask.stage, base=ask.base)
+        if not self.run.unused:  # else the answer to the prompt that is kept is there
+            self.run.keep_prompt(build_prompt(request))
+        return Question(synthesizer, request)
+
+    def ask(self, synthesizer: Synthesizer, interface: Interface) -> Question | None:
+        """Ask for the next candidate, of which another machine gives the verdict; None if none is wanted now.
+
+        Settings are not tuned: that takes a device. Call it, and then `keep`, while the run is held.
+        """
+        if self.run.pending or self.run.ended:
+            return None
+        move = self.run.asked or next_question(self._state(()))
+        reason = SPENT if self.run.step > self.run.plan.evaluations else move.reason if isinstance(move, Stop) else ""
+        if reason:
+            self._end(reason)
+        return None if isinstance(move, Stop) or reason else self._question(synthesizer, interface, move)
+
+    def keep(self, question: Question) -> None:
+        """Record the answer to a question as the candidate that waits for its verdict.
+
+        Raises:
+            AuthorError: there is none, for another reason than the budget, which ends the run.
+        """
+        try:
+            self._judge(question.wait(), None)
+        except AuthorError as error:
+            if reason := _over_budget(error):
+                self._end(reason)
 
     def _state(self, skills: tuple[RecalledSkill, ...]) -> State:
         run = self.run
@@ -145,7 +184,9 @@ class Loop:
             return
         candidate = step.candidate
         values = {parameter.name: parameter.value for parameter in candidate.parameters}
-        tried = Tried(template=candidate.template_digest, values=values, time_us=judge.estimate(candidate).time_us)
+        start, time_us = time.monotonic(), judge.estimate(candidate).time_us
+        took_s = round(time.monotonic() - start, 3)
+        tried = Tried(template=candidate.template_digest, values=values, time_us=time_us, took_s=took_s)
         self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
 
     def prompt(self, interface: Interface) -> Prompt:
@@ -252,6 +293,8 @@ class Loop:
         """
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
         stage = stage or stage_of(attempts)
+        if not plan.documents:  # their rates say what limits a kernel
+            attempts = tuple(_without_limit(one) for one in attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
         return Request(
             task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
@@ -282,14 +325,16 @@ class Loop:
             self._end(SPENT)
             self.run.must_be_open()
 
-    def _judge(self, proposal: Proposal, judge: Judge) -> Evidence:
-        """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused."""
+    def _judge(self, proposal: Proposal, judge: Judge | None) -> None:
+        """Judge a proposal and record the verdict; an identical earlier candidate's verdict is reused.
+
+        Without a judge, a new candidate waits for its verdict.
+        """
         step, candidate = self._propose(proposal), proposal.candidate
         same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
-        evidence = next(same, None) or judge.verify(candidate)
-        self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
-        self.on_attempt(step, self.run.attempts[-1])
-        return evidence
+        if evidence := next(same, None) or (judge and judge.verify(candidate)):
+            self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
+            self.on_attempt(step, self.run.attempts[-1])
 
     def _propose(self, proposal: Proposal) -> int:
         """Record a proposal in place of a pending one; return its number."""
@@ -308,42 +353,15 @@ class Loop:
         self.run.append(JournalEntry(kind="ended", step=self.run.step, text=reason))
 
     def _write_back(self, interface: Interface) -> None:
-        """Publish the run's best candidate if it won, and its rules, unless they are published yet."""
-        attempts, best = self.run.attempts, self.run.best
-        if self.run.plan.control or not attempts:
-            return
-        self.skillbook.attest(*(attempt.evidence for attempt in attempts))
-        self._keep_rules()
-        if best is None or not best.evidence.won:
-            return
-        skill = skill_of_win(
-            self.run.plan.task, best.candidate, best.evidence, suffix=self.language.suffix,
-            licence=self.skillbook.licence, note=(attempts[best.parent - 1] if best.is_tuned else best).note,
-            author=best.author, failed=[a for a in attempts if a.candidate.digest != best.candidate.digest],
-            interface=interface, parent=self._parent(best.candidate),
-        )  # fmt: skip
-        self._publish(skill, attempts.index(best) + 1)
+        write_back(self.run, self.skillbook, self.language, self.scope, interface)
 
-    def _keep_rules(self) -> None:
-        """Publish what mended a refused kernel, and what became of the kernels whose authors had rules."""
-        plan, attempts = self.run.plan, self.run.attempts
-        if plan.rules is Rules.LEARNT:
-            for rule in tried(self.skillbook, attempts):
-                self.skillbook.publish(rule)
-        for step, rule in learnt(plan, attempts, suffix=self.language.suffix, licence=self.skillbook.licence):
-            self._publish(rule, step)
 
-    def _publish(self, skill: Skill, step: int) -> None:
-        """Publish what a candidate became; if a skill says the same, only its new evidence."""
-        if known := next((one for one in self.skillbook.skills() if one.gist == skill.gist), None):
-            skill = known.model_copy(update={"evidence": skill.evidence})
-        if skill.name not in self.run.published:
-            self.skillbook.publish(skill)
-            self.run.append(JournalEntry(kind="published", step=step, text=skill.name))
+def _over_budget(error: AuthorError) -> str:
+    """Why a run ends for want of budget; empty if it only pauses. Raises the error if it is another."""
+    if error.outcome not in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
+        raise error
+    return error.message if error.outcome is Outcome.OVER_BUDGET else ""
 
-    def _parent(self, candidate: Candidate) -> Skill | None:
-        """The skill with this kernel, perhaps with other parameters; if several, the one with the shortest name."""
-        skills = self.skillbook.skills(scope=self.scope, language=candidate.language)
-        kernels = [(skill, skill.candidate) for skill in skills if not skill.is_prose]
-        same = [skill for skill, own in kernels if own and own.template_digest == candidate.template_digest]
-        return min(same, key=lambda skill: len(skill.name), default=None)
+
+def _without_limit(attempt: Attempt) -> Attempt:
+    return attempt.model_copy(update={"evidence": attempt.evidence.model_copy(update={"bottleneck": None})})

@@ -8,10 +8,12 @@ import random
 from collections.abc import Sequence
 
 from kb.runs.journal import Plan, Rules
+from kb.runs.skills import may_get
 from kb.skillbook.files import one_line
 from kb.skillbook.library import Skillbook
 from kb.skillbook.lint import sound
 from kb.skillbook.win import body_of, named
+from kb.types.campaign import Skills
 from kb.types.kernels import Task
 from kb.types.protocols import Attempt, RecalledSkill, Stage
 from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
@@ -101,6 +103,7 @@ def rules_for(
     if plan.rules is Rules.NONE or plan.control or stage is Stage.IMPROVE:
         return ()
     rules = [skill for skill in skillbook.skills(scope=scope, language=plan.language) if skill.is_rule]
+    rules = [rule for rule in rules if plan.skills is not Skills.OTHERS or may_get(plan, rule)]
     standings = skillbook.standings(rules)
     usable = [
         RecalledSkill(skill=skillbook.measured(rule), standing=standing)

@@ -7,9 +7,10 @@ from kb.runs.journal import Plan
 from kb.skillbook.library import Skillbook
 from kb.skillbook.operations import operations_of
 from kb.skillbook.select import Need
+from kb.types.campaign import Skills
 from kb.types.kernels import Interface, Task
 from kb.types.protocols import RecalledSkill
-from kb.types.skill import SkillStanding
+from kb.types.skill import Skill, SkillStanding
 from synth.briefing.topics import helps
 
 SKILLS_CONSIDERED = 8
@@ -45,7 +46,13 @@ def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[Recall
             for one in offered
             if skillbook.ships(one.skill.name)
         )
-    return offered[:SKILLS_CONSIDERED]
+    return tuple(one for one in offered if may_get(plan, one.skill))[:SKILLS_CONSIDERED]
+
+
+def may_get(plan: Plan, skill: Skill) -> bool:
+    """Whether a run may get a skill or a rule: not one from its own task, if the others are to help."""
+    own = any(evidence.task_digest == plan.task.digest for evidence in skill.evidence)
+    return plan.skills is Skills.ALL or (plan.skills is Skills.OTHERS and not own)
 
 
 def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:

@@ -162,6 +162,10 @@ class Took(Recorded):
     """Waiting for the baselines to compile."""
     judge_s: float
 
+    @property
+    def seconds(self) -> float:
+        return self.compile_s + self.baselines_s + self.judge_s
+
     def __str__(self) -> str:
         baselines = f", its baselines in {self.baselines_s:.1f} s" if self.baselines_s >= 0.05 else ""
         return f"compiled in {self.compile_s:.1f} s{baselines}, judged in {self.judge_s:.1f} s"

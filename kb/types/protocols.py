@@ -67,6 +67,8 @@ class Tried(Frozen):
     values: dict[str, int]
     time_us: float | None = None
     """None if it was refused."""
+    took_s: float = 0.0
+    """Seconds that this took; 0 is unknown."""
 
 
 class Reason(Frozen):

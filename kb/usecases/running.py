@@ -12,6 +12,7 @@ from kb.runs.skills import fitting_skills, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
 from kb.types.briefing import Briefing
+from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
 from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage, Synthesizer
@@ -152,31 +153,55 @@ def submit(
     return Submission(evidence=evidence, published=new, prompt=following, ended=run.ended, notes=tuple(notes))
 
 
-def optimize(home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None) -> Run:
-    """Start a run and drive it to its end. Arguments and errors as in `KnowledgeBase.optimize`."""
+def optimize(
+    home: Home, plan: Plan, *, minutes: float | None, on_start: OnStart | None, share: Amounts | None = None
+) -> Run:
+    """Start a run and drive it to its end. Arguments and errors as in `KnowledgeBase.optimize`.
+
+    Args:
+        share: What it may take before it pauses.
+    """
     _must_not_be_by_hand(plan)
     plan = _checked(home, plan)
     seen = _open_to(home, plan)
     with judge_for(seen, plan.task, plan.target, plan.language) as judge:
         run = home.runs.start(plan)
-        synthesizer = _synthesizer(home, run)
-        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes)
+        synthesizer = _synthesizer(home, run, share)
+        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes, share)
     return run
 
 
-def resume(home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None) -> None:
-    """Continue a run that `optimize` started."""
+def resume(
+    home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None, share: Amounts | None = None
+) -> None:
+    """Continue a run that `optimize` started. Arguments as there."""
     _must_not_be_by_hand(run.plan)
     run.must_be_open()
-    synthesizer, seen = _synthesizer(home, run), _open_to(home, run.plan)
+    synthesizer, seen = _synthesizer(home, run, share), _open_to(home, run.plan)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
-        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes)
+        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes, share)
 
 
-def _drive(loop: Loop, synthesizer: Synthesizer | None, judge: Judge, minutes: float | None) -> None:
+def start_carried(home: Home, plan: Plan) -> Run:
+    """Start a run of authors whose candidates another machine judges. Errors as in `KnowledgeBase.optimize`."""
+    return home.runs.start(_checked(home, plan))
+
+
+def carried(home: Home, run: Run, share: Amounts) -> tuple[Loop, Synthesizer | None, Interface]:
+    """What asks for the candidates of such a run. Errors as in `KnowledgeBase.optimize`."""
+    seen = _open_to(home, run.plan)
+    interface = interface_of(home, run.plan.task, run.plan.target)
+    return loop_of(seen, run, device=run.plan.target), _synthesizer(home, run, share), interface
+
+
+def _drive(
+    loop: Loop, synthesizer: Synthesizer | None, judge: Judge, minutes: float | None, share: Amounts | None
+) -> None:
     """Continue a run, and write its best kernel as a file that runs without kb, however the run stops."""
     try:
-        loop.optimize(synthesizer, judge, minutes=minutes)
+        loop.optimize(
+            synthesizer, judge, minutes=minutes, pauses=lambda: share is not None and _has_taken(loop.run, share)
+        )
     finally:
         run, best = loop.run, loop.run.best
         if best and best.evidence.timing:
@@ -218,8 +243,10 @@ def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Br
     ) -> tuple[Briefing, Terms]:
         if plan.synthesizer is SynthesizerKind.TUNE:
             return Briefing(), Terms()
-        facts = known_facts(home, plan.target)
+        facts = known_facts(home, plan.target) if plan.documents else []
         terms = terms_of(home, plan.task, interface, plan.target, language, facts, skills, device=device)
+        if not plan.documents:
+            return Briefing(), terms
         return brief(home, plan.task, interface, language, plan.target, facts, attempts, stage, terms), terms
 
     return tell
@@ -245,7 +272,7 @@ def _checked(home: Home, plan: Plan) -> Plan:
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         home.toolchains.judges(plan.target)
     must_be_paid(_seats(home, plan), plan.budget)
-    if plan.synthesizer is not SynthesizerKind.TUNE:
+    if plan.synthesizer is not SynthesizerKind.TUNE and plan.documents:
         with with_sheets(home, plan.target):
             if not home.catalog.count_by_target().keys() & (home.targets.scope(plan.target) - {ROOT}):
                 raise FactError(
@@ -261,13 +288,20 @@ def _must_not_be_by_hand(plan: Plan) -> None:
         raise RunError("this run is driven by hand", hint="`kb submit RUN FILE` judges an answer")
 
 
-def _synthesizer(home: Home, run: Run) -> Synthesizer | None:
+def _synthesizer(home: Home, run: Run, share: Amounts | None = None) -> Synthesizer | None:
     """Who writes the kernels of a run; None if they come from skills."""
     if run.plan.synthesizer is SynthesizerKind.TUNE:
         return None
     seats = _seats(home, run.plan, run=run.id)
     must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
-    return AuthorSynthesizer(Desk(seats, run, run.plan.budget))
+    now = Budget(dollars=share.dollars, tokens=share.tokens) if share else Budget()
+    return AuthorSynthesizer(Desk(seats, run, run.plan.budget, share=now))
+
+
+def _has_taken(run: Run, share: Amounts) -> bool:
+    """Whether a run has had the verdicts or the judge's time of its share; its desk keeps to the rest."""
+    judged = share.evaluations is not None and run.step > share.evaluations
+    return judged or (share.minutes is not None and run.judged_s >= 60 * share.minutes)
 
 
 def _seats(home: Home, plan: Plan, *, run: str = "") -> list[Seat]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from typing import Protocol
 
 from kb.types.base import Frozen, tokens_of
@@ -137,6 +138,8 @@ class Desk:
     ledger: Ledger
     budget: Budget
     sleep: Callable[[float], None] = time.sleep
+    share: Budget = field(default_factory=Budget)
+    """What may be spent of the budget for now, in all."""
 
     def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
         """The reply of the author whose turn it is, or of the next one if that fails. Arguments as in `Ask`.
@@ -150,7 +153,7 @@ class Desk:
             try:
                 return self._patiently(seat, ask)
             except AuthorError as error:
-                if error.outcome is Outcome.OVER_BUDGET:
+                if error.outcome in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
                     raise
                 failure = error
         assert failure is not None  # noqa: S101 - a run has an author
@@ -210,18 +213,17 @@ class Desk:
 
     def _must_afford(self, asked: Exchange) -> None:
         """Raises AuthorError if the request may cost more than is left."""
-        spent, budget = Spent.of(self.ledger.exchanges), self.budget
+        spent = Spent.of(self.ledger.exchanges)
         dollars = spent.dollars + (asked.dollars or 0.0)
         tokens = spent.usage.total + asked.usage.total
-        if (budget.dollars is not None and dollars > budget.dollars) or (
-            budget.tokens is not None and tokens > budget.tokens
-        ):
-            costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
-            raise AuthorError(
-                f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and the "
-                f"next request may take {costs}{asked.usage.total:,} tokens",
-                Outcome.OVER_BUDGET,
-            )
+        for budget, outcome in ((self.budget, Outcome.OVER_BUDGET), (self.share, Outcome.OVER_SHARE)):
+            if dollars > (budget.dollars or inf) or tokens > (budget.tokens or inf):
+                costs = "" if asked.dollars is None else f"${asked.dollars:.2f} and "
+                raise AuthorError(
+                    f"of the budget of {budget}, ${spent.dollars:.2f} and {spent.usage.total:,} tokens are spent, and "
+                    f"the next request may take {costs}{asked.usage.total:,} tokens",
+                    outcome,
+                )
 
 
 def _without(text: str, secrets: Sequence[str]) -> str:

@@ -38,6 +38,8 @@ class Outcome(StrEnum):
     """No candidate could be read from two replies in a row."""
     OVER_BUDGET = "over_budget"
     """The next request may cost more than is left of the budget."""
+    OVER_SHARE = "over_share"
+    """It may cost more than the run may spend of that for now."""
 
 
 HINTS = {
@@ -54,6 +56,7 @@ HINTS = {
     Outcome.INVALID: "check the name of the model and the address of the service, or the command",
     Outcome.UNREADABLE: "try again, or try another model",
     Outcome.OVER_BUDGET: "give a new run a larger budget",
+    Outcome.OVER_SHARE: "resume the run with a larger share",
 }
 PASSING = (Outcome.CUT, Outcome.RATE_LIMITED, Outcome.OVERLOADED)
 """Failures that may be gone at the next try."""

@@ -161,10 +161,10 @@ def _over(state: State) -> str:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    return f"{STAGNANT} kernels in a row brought no gain" if _stagnant_rounds(state.attempts) >= STAGNANT else ""
+    return f"{STAGNANT} kernels in a row brought no gain" if stagnant_rounds(state.attempts) >= STAGNANT else ""
 
 
-def _stagnant_rounds(attempts: Sequence[Attempt]) -> int:
+def stagnant_rounds(attempts: Sequence[Attempt]) -> int:
     """How many rounds in a row brought no gain; each begins with a kernel that is written anew, and not to mend one."""
     rounds, best_us = 0, inf
     for attempt in attempts:

@@ -177,7 +177,7 @@ def test_the_manifest_counts_what_was_written(kb: KnowledgeBase, home: Path, tmp
     done = export(kb, [run, run], "trajectories", tmp_path / "out")
 
     assert {name: count for name, count in done.files.items() if name.endswith("jsonl")} == {
-        "attempts.jsonl": 4, "preferences.jsonl": 4, "traces.jsonl": 1,
+        "attempts.jsonl": 4, "preferences.jsonl": 4, "traces.jsonl": 1, "results.jsonl": 1,
     }  # fmt: skip
     manifest = json.loads((tmp_path / "out" / "export.json").read_text())
     assert (manifest["runs"], manifest["files"], manifest["held_back"]) == ([run.id], done.files, 0)

@@ -1,5 +1,6 @@
 """The report of a run as one file: a page that needs no network and runs no script, or Markdown for a pull request."""
 
+from kb.campaign.drive import CampaignReport
 from kb.errors import RunError
 from kb.types.timing import WIN_MARGIN
 from kb.views.report import Report
@@ -22,3 +23,9 @@ def page(report: Report) -> str:
 def markdown(report: Report) -> str:
     """What won, with its diff, in the Markdown of GitHub."""
     return environment().get_template("report.md").render(r=report)
+
+
+def campaign_page(report: CampaignReport) -> str:
+    """The table of a campaign as HTML."""
+    style = STYLE.read_text(encoding="utf-8")
+    return environment().get_template("campaign.html").render({"r": report, "style": style})

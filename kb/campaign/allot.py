@@ -1,0 +1,126 @@
+"""Which run of a campaign goes on next, and how far. All follows from what the runs have taken and reached.
+
+At first each run gets the same share of the budget. A run that ends early leaves the rest of its share; that goes, a
+few verdicts at a time, to the run with the most headroom.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kb.runs.journal import Run
+from kb.types.base import Frozen
+from kb.types.campaign import Amounts
+from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_rounds
+
+STEP = 4
+"""Verdicts that a run gets at once of what others left: a new structure with its tuning takes three."""
+FIRST, REST = 1, 2
+NAMES = tuple(Amounts.model_fields)
+
+
+class Standing(Frozen):
+    """What a run has taken, and how far it has come."""
+
+    taken: Amounts = Amounts(evaluations=0, tokens=0, dollars=0.0, minutes=0.0)
+    ended: bool = False
+    passed: bool = False
+    reached: float | None = None
+    """Share of the roof that its best kernel reaches; None if it is not known."""
+    stagnant: int = 0
+    """Rounds in a row without a gain."""
+
+    @property
+    def headroom(self) -> float:
+        """What may be left to win, from 0 to 1: where nothing has passed, or no roof is known, all."""
+        if self.ended or (self.passed and self.stagnant >= STAGNANT):
+            return 0.0
+        reached = self.reached or 0.0
+        return 0.0 if reached >= NEAR_ROOF else 1.0 - reached
+
+
+class Slice(Frozen):
+    """The next part of the work."""
+
+    run: int
+    """Number of the run in the campaign, from 0."""
+    until: Amounts
+    """What it may have taken, in all, before it pauses."""
+    lap: int
+    """FIRST, or REST for what others left."""
+
+
+def standing_of(run: Run | None) -> Standing:
+    """The standing of a run; None is one that has not begun."""
+    if run is None:
+        return Standing()
+    spent, best = run.spent, run.best
+    taken = Amounts(
+        evaluations=len(run.attempts), tokens=spent.usage.total, dollars=spent.dollars, minutes=run.judged_s / 60
+    )
+    limit = best.evidence.bottleneck if best else None
+    return Standing(
+        taken=taken,
+        ended=bool(run.ended),
+        passed=best is not None,
+        reached=limit.reached if limit else None,
+        stagnant=stagnant_rounds(run.attempts),
+    )
+
+
+def next_slice(
+    runs: Sequence[Standing], whole: Amounts, each: Amounts, aside: Mapping[int, int] | None = None
+) -> Slice | None:
+    """What to do next; None if the budget is spent, or no run has headroom.
+
+    Args:
+        whole: The most that all runs may take together.
+        each: The most that one may.
+        aside: For runs that could not go on, the lap in which they are left out, and those before it.
+    """
+    rest = _rest(whole, [run.taken for run in runs])
+    if not _has_room(Amounts(evaluations=0, tokens=0, dollars=0, minutes=0), rest):
+        return None
+    share = _least(each, _parts(whole, len(runs)))
+    kept = {n: run for n, run in enumerate(runs) if not run.ended and _has_room(run.taken, each)}
+    for lap in (FIRST, REST):
+        able = {n: run for n, run in kept.items() if (aside or {}).get(n, 0) < lap}
+        if lap == FIRST:
+            able = {n: run for n, run in able.items() if _has_room(run.taken, share)}
+            chosen = min(able, default=None)
+        else:
+            able = {n: run for n, run in able.items() if run.headroom}
+            chosen = min(able, key=lambda n: (-able[n].headroom, able[n].taken.evaluations, n), default=None)
+        if chosen is not None:
+            taken = able[chosen].taken
+            own = share if lap == FIRST else Amounts(evaluations=(taken.evaluations or 0) + STEP)
+            return Slice(run=chosen, until=_least(each, own, _sum([taken, rest])), lap=lap)
+    return None
+
+
+def _sum(amounts: Sequence[Amounts]) -> Amounts:
+    """Without a limit where one of them has none."""
+    values = {name: [getattr(one, name) for one in amounts] for name in NAMES}
+    return Amounts(**{name: None if None in each else sum(each) for name, each in values.items()})
+
+
+def _rest(whole: Amounts, taken: Sequence[Amounts]) -> Amounts:
+    spent = _sum(taken)
+    left = {name: getattr(whole, name) for name in NAMES if getattr(whole, name) is not None}
+    return Amounts(**{name: max(0, value - getattr(spent, name)) for name, value in left.items()})
+
+
+def _parts(whole: Amounts, count: int) -> Amounts:
+    """An equal part for each of so many runs, at least one verdict."""
+    found = {name: getattr(whole, name) for name in NAMES if getattr(whole, name) is not None}
+    shares = {name: value // count if isinstance(value, int) else value / count for name, value in found.items()}
+    return Amounts(**shares | ({"evaluations": max(1, shares["evaluations"])} if "evaluations" in shares else {}))
+
+
+def _least(*amounts: Amounts) -> Amounts:
+    values = {name: [v for one in amounts if (v := getattr(one, name)) is not None] for name in NAMES}
+    return Amounts(**{name: min(each) for name, each in values.items() if each})
+
+
+def _has_room(taken: Amounts, limit: Amounts) -> bool:
+    """Whether less than the limit of each kind is taken."""
+    limits = {name: getattr(limit, name) for name in NAMES}
+    return all(most is None or getattr(taken, name) < most for name, most in limits.items())

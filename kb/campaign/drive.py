@@ -1,0 +1,244 @@
+"""Starts and continues the runs of a campaign. Its state is the runs, and one file that says what the campaign is."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from eval.batch.pack import read_batch
+from kb.campaign.allot import REST, Standing, next_slice, standing_of
+from kb.campaign.file import Campaign, Cell
+from kb.campaign.results import Comparison, Result, Summary, comparisons, result_of, summaries
+from kb.catalog import storage_errors
+from kb.errors import CampaignError, JudgeError, RunError, SynthesisError, TaskError
+from kb.runs.journal import Plan, Run, SynthesizerKind
+from kb.runs.loop import OnStart
+from kb.storage import write_whole
+from kb.types.base import Frozen
+from kb.types.campaign import Amounts, Part
+from kb.usecases.authors import AuthorSpec, must_be_paid, seats_of
+from kb.usecases.batches import pack_runs, take
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.running import carried, optimize, resume, start_carried
+from synth.authors.spending import Budget
+
+MOST_FAILURES = 3
+"""A campaign stops when so many runs in a row fail by their author or judge: that is no fault of the tasks."""
+OnResult = Callable[[Result], None]
+
+
+class CampaignReport(Frozen):
+    """The table of a campaign as its journals are now."""
+
+    name: str
+    authors: tuple[str, ...]
+    budget: str
+    summaries: tuple[Summary, ...]
+    comparisons: tuple[Comparison, ...]
+    results: tuple[Result, ...]
+
+
+def stored(kb: KnowledgeBase, name: str) -> Campaign | None:
+    """The campaign of this name in the home; None if there is none. Raises CampaignError if it cannot be read."""
+    try:
+        return Campaign.model_validate_json((_folder(kb, name) / "campaign.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise CampaignError(f"campaign {name} cannot be read: {error}", hint="start it under a new name") from error
+
+
+def runs_of(kb: KnowledgeBase, campaign: Campaign) -> list[Run | None]:
+    """The run of each cell; None if it has not begun."""
+    own = [run for run in kb.runs if run.plan.part and run.plan.part.campaign == campaign.name]
+    by_key = {(run.plan.task.digest, run.plan.target, run.plan.part.arm): run for run in own if run.plan.part}
+    return [by_key.get((cell.task.digest, kb.targets.get(cell.target).name, cell.arm.name)) for cell in campaign.cells]
+
+
+def report(kb: KnowledgeBase, campaign: Campaign) -> CampaignReport:
+    """Its table. A run that goes on or has not begun has a row, too."""
+    pairs = zip(campaign.cells, runs_of(kb, campaign), strict=True)
+    results = tuple(_result(cell, run) for cell, run in pairs)
+    return CampaignReport(
+        name=campaign.name,
+        authors=campaign.authors,
+        budget=campaign.budget.model_dump_json(exclude_none=True),
+        summaries=summaries(results),
+        comparisons=comparisons(results),
+        results=results,
+    )
+
+
+def run_campaign(
+    kb: KnowledgeBase,
+    campaign: Campaign,
+    *,
+    batches: Path,
+    force: bool = False,
+    on_start: OnStart | None = None,
+    on_result: OnResult = lambda result: None,
+) -> str:
+    """Go on until the budget is spent, or no run has headroom; the same call continues after a kill.
+
+    Args:
+        batches: Where the folders of a carried campaign are written, as `NAME-batch-1` and so on.
+        force: Whether a campaign that has changed since it began goes on as it is now.
+
+    Returns:
+        What the user does next, such as judging a batch; empty if nothing is left to do.
+
+    Raises:
+        CampaignError: it has changed, or another process runs it.
+        KbError: a target, a language or an author is unknown, or authors and judges fail for several tasks in a row.
+    """
+    plans = [_plan(kb, campaign, cell) for cell in campaign.cells]
+    before = stored(kb, campaign.name)
+    if before and not force and (changed := campaign.differences(before)):
+        raise CampaignError(
+            f"campaign {campaign.name} has changed since it began: {', '.join(changed)}",
+            hint="--force goes on with it as it is now; another `name` in the file begins a new one",
+        )
+    with _held(kb, campaign):
+        write_whole(_folder(kb, campaign.name) / "campaign.json", campaign.model_dump_json(indent=1))
+        if campaign.judge == "carried":
+            return _carry(kb, campaign, plans, batches, on_result)
+        _judge_here(kb, campaign, plans, on_start, on_result)
+    return ""
+
+
+def _judge_here(
+    kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
+) -> None:
+    cells, runs = campaign.cells, runs_of(kb, campaign)
+    aside, failures = dict[int, int](), 0
+    while part := next_slice([standing_of(run) for run in runs], campaign.budget, campaign.each, aside):
+        run, number = runs[part.run], part.run
+        before, begun = len(run.entries) if run else 0, list[Run]()
+        try:
+            if run is None:
+                noting = _noting(begun, on_start)
+                runs[number] = optimize(kb, plans[number], minutes=None, on_start=noting, share=part.until)
+            else:
+                resume(kb, run, minutes=None, on_start=on_start, share=part.until)
+            failures = 0
+        except (TaskError, JudgeError, SynthesisError, RunError) as error:
+            kb.notify(f"{cells[number].task.name} for {cells[number].target}: {error.message}")
+            aside[number] = REST
+            failures += not isinstance(error, TaskError | RunError)
+            runs[number] = run or next(iter(begun), None)
+            if failures >= MOST_FAILURES:
+                raise
+        else:
+            now = runs[number]
+            if now and not now.ended and len(now.entries) == before:
+                aside[number] = part.lap  # nothing more fits into its share
+        on_result(_result(cells[number], runs[number]))
+
+
+def _noting(begun: list[Run], on_start: OnStart | None) -> OnStart:
+    """Keeps the run that starts, which is lost to the caller if it fails later."""
+
+    def start(run: Run) -> Callable[..., None]:
+        begun.append(run)
+        return on_start(run) if on_start else lambda step, attempt: None
+
+    return start
+
+
+def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Path, on_result: OnResult) -> str:
+    """Take the verdicts that came, ask for the next candidate of each run, and pack what waits for a device."""
+    folders = sorted(batches.glob(f"{campaign.name}-batch-*"))
+    waiting = set[tuple[str, str]]()
+    for folder in folders:
+        taken = take(kb, folder)
+        if taken.missing:
+            known = {(entry.run, entry.proposal.candidate.digest) for entry in read_batch(folder).entries.values()}
+            waiting |= known
+    runs, cells = runs_of(kb, campaign), campaign.cells
+    with ExitStack() as held:
+        asked = []
+        for number, until in _round([standing_of(run) for run in runs], campaign).items():
+            asking = runs[number] or start_carried(kb, plans[number])
+            runs[number] = asking
+            loop, synthesizer, interface = carried(kb, asking, until)
+            held.enter_context(asking.held())
+            if synthesizer and (question := loop.ask(synthesizer, interface)):
+                asked.append((loop, question))
+        for loop, question in asked:
+            try:
+                loop.keep(question)
+            except SynthesisError as error:
+                kb.notify(f"{loop.run.id}: {error.message}")
+    for cell, run in zip(cells, runs, strict=True):
+        on_result(_result(cell, run))
+    open_runs = [run for run in runs if run and run.untimed]
+    fresh = [run for run in open_runs if any((run.id, one.candidate.digest) not in waiting for one in run.untimed)]
+    if fresh:
+        folder = batches / f"{campaign.name}-batch-{len(folders) + 1}"
+        pack_runs(kb, folder, fresh)
+        return f"run `python -m eval` in {folder} on a machine with the device, bring it back, and start this again"
+    return "a batch is not judged yet" if open_runs else ""
+
+
+def _round(standings: list[Standing], campaign: Campaign) -> Mapping[int, Amounts]:
+    """The runs that get a verdict in this round, each once, with what they may take."""
+    chosen, aside = {}, dict[int, int]()
+    while part := next_slice(standings, campaign.budget, campaign.each, aside):
+        chosen[part.run], aside[part.run] = part.until, REST
+        taken = standings[part.run].taken
+        one_more = taken.model_copy(update={"evaluations": (taken.evaluations or 0) + 1})
+        standings[part.run] = standings[part.run].model_copy(update={"taken": one_more})
+    return chosen
+
+
+def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
+    """The plan of one run. Raises KbError if a target, a language or an author is unknown, or is not paid."""
+    each, whole = campaign.each, campaign.budget
+    plan = kb.plan(
+        cell.task,
+        cell.target,
+        authors=campaign.authors,
+        budget=Budget(dollars=each.dollars or whole.dollars or None, tokens=each.tokens or whole.tokens or None),
+        language=campaign.language,
+        evaluations=each.evaluations or 0,
+        seed=campaign.seed,
+        rules=cell.arm.rules,
+    )
+    must_be_paid(seats_of(kb.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
+    if campaign.judge == "carried" and plan.synthesizer is not SynthesizerKind.AUTHORS:
+        raise CampaignError("a carried campaign needs an author", hint="the tuner alone needs the device at hand")
+    part = Part(campaign=campaign.name, group=cell.group, arm=cell.arm.name)
+    target = kb.targets.get(plan.target).name
+    own = {"part": part, "target": target, "skills": cell.arm.skills, "documents": cell.arm.documents}
+    return plan.model_copy(update=own)
+
+
+def _result(cell: Cell, run: Run | None) -> Result:
+    if run:
+        return result_of(run)
+    task = cell.task
+    return Result(group=cell.group, task=task.name, precision=task.precision, target=cell.target, arm=cell.arm.name)
+
+
+def _folder(kb: KnowledgeBase, name: str) -> Path:
+    return kb.settings.home / "campaigns" / name
+
+
+@contextmanager
+def _held(kb: KnowledgeBase, campaign: Campaign) -> Iterator[None]:
+    """Keep other processes from continuing this campaign."""
+    folder = _folder(kb, campaign.name)
+    with storage_errors(kb.settings.home):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / ".lock", timeout=0)
+        try:
+            lock.acquire()
+        except Timeout:
+            message = f"campaign {campaign.name} is in use by another process"
+            raise CampaignError(message, hint="wait for it to end") from None
+    try:
+        yield
+    finally:
+        lock.release()

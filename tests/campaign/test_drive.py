@@ -1,0 +1,230 @@
+"""A campaign with recorded answers and a fake judge: after a kill it neither judges nor pays twice."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import current_thread, main_thread
+from typing import Any, Self
+
+import pytest
+
+from eval.batch.pack import read_batch
+from kb.campaign.drive import report, run_campaign, stored
+from kb.campaign.file import read_campaign
+from kb.errors import CampaignError, KbError
+from kb.runs.journal import Run
+from kb.types.evidence import Estimate, Evidence, Outcome
+from kb.types.kernels import Candidate, Task
+from kb.usecases.knowledge_base import KnowledgeBase
+from kb.web.report import campaign_page
+from tests.eval.batches import verdict_on, write_verdict
+from tests.runs.fakes import INTERFACE, evidence_of
+
+SOURCE = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
+FILE = """\
+targets = ["cpu-x86"]
+language = "cpp"
+authors = ["recorded:{answers}"]
+{more}
+[budget]
+evaluations = 6
+[[tasks]]
+files = ["one.py", "other.py"]
+"""
+
+
+class KillError(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def campaign_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    monkeypatch.setattr("kb.usecases.judging.cache_dir", lambda: tmp_path / "cache")
+    (tmp_path / "answers").mkdir()
+    for number in range(6):
+        wrong = "wrong" if number == 1 else "right"
+        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\n// {wrong} {number}\n```\n")
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text(f"# {name}\n{SOURCE}")
+
+    def write(text: str = FILE, more: str = "") -> Path:
+        path = tmp_path / "c.toml"
+        path.write_text(text.format(answers=tmp_path / "answers", more=more))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Task and candidate of each verdict that the fake judge gave."""
+    given: list[tuple[str, str]] = []
+
+    class Judge:
+        interface = INTERFACE
+
+        def __init__(self, task: Task, **named: object) -> None:
+            self.task = task
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+        def verify(self, one: Candidate) -> Evidence:
+            given.append((self.task.name, one.digest))
+            outcome = Outcome.INCORRECT if "wrong" in one.source else Outcome.PASSED
+            found = evidence_of(one, outcome=outcome, speedup=2.0)
+            return found.model_copy(update={"task": self.task.name, "task_digest": self.task.digest})
+
+        def estimate(self, one: Candidate) -> Estimate:
+            return Estimate(time_us=1.0)
+
+    monkeypatch.setattr("kb.usecases.judging.LocalJudge", Judge)
+    return given
+
+
+def go(kb: KnowledgeBase, path: Path, **more: Any) -> str:
+    return run_campaign(kb, read_campaign(path), batches=path.parent, **more)
+
+
+def rows(kb: KnowledgeBase, path: Path) -> list[tuple[str, int, bool, int]]:
+    return [
+        (one.task, one.judged, one.won, one.refused.get("incorrect", 0))
+        for one in report(kb, read_campaign(path)).results
+    ]
+
+
+def test_a_campaign_runs_each_task_and_a_second_start_does_nothing(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    path = campaign_file()
+    go(kb, path)
+
+    assert rows(kb, path) == [("one", 3, True, 1), ("other", 3, True, 1)]
+    before = len(judged)
+    go(kb, path)
+    assert len(judged) == before == 6
+
+
+@pytest.mark.parametrize("at", range(1, 26, 2))
+def test_a_killed_campaign_goes_on_without_judging_or_paying_twice(
+    at: int, kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path, calls, append = campaign_file(), [0], Run.append
+
+    def killing(run: Run, entry: Any) -> None:
+        append(run, entry)
+        calls[0] += current_thread() is main_thread()
+        if calls[0] == at and current_thread() is main_thread():
+            raise KillError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "append", killing)
+        with suppress(KillError):
+            go(kb, path)
+    go(kb, path)
+
+    assert [judged for _, judged, _, _ in rows(kb, path)] == [3, 3]
+    assert set(Counter(judged).values()) == {1}
+    answered = [(run.id, one.number) for run in kb.runs for one in run.exchanges if one.answered]
+    assert len(answered) == len(set(answered)) <= 8
+    assert len(list(kb.runs)) == 2, "no task has two runs"
+
+
+def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the_verdicts(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = campaign_file(more='judge = "carried"')
+    for number in (1, 2, 3):
+        folder = tmp_path / f"c-batch-{number}"
+        assert str(folder) in go(kb, path)
+        assert go(kb, path) == "a batch is not judged yet"
+        batch = read_batch(folder)
+        assert len(batch.entries) == 2
+        for entry in batch.entries:
+            write_verdict(folder, batch, verdict_on(batch, entry))
+
+    assert go(kb, path) == ""
+    assert judged == []
+    assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
+
+
+def test_the_page_has_a_row_for_each_run_and_needs_no_network(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    path = campaign_file()
+    go(kb, path)
+
+    page = campaign_page(report(kb, read_campaign(path)))
+    assert page.count("2.00 (1.90 to 2.10)") == 2
+    assert page.count("1 incorrect") == 2
+    assert "default-src 'none'" in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_a_changed_campaign_is_refused_unless_it_is_forced(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    path = campaign_file()
+    go(kb, path)
+    (tmp_path / "other.py").write_text(f"# changed\n{SOURCE}")
+    campaign_file(FILE.replace("evaluations = 6", "evaluations = 9"))
+
+    with pytest.raises(CampaignError, match=r"has changed since it began: budget, tasks \(other\)"):
+        go(kb, path)
+
+    go(kb, path, force=True)
+    found = stored(kb, "c")
+    assert found is not None
+    assert found.budget.evaluations == 9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"other.py"', '"none.py"', "none.py cannot be read"),
+        ('"other.py"', '"one.py"', "tasks named twice: one"),
+        ("cpu-x86", "cpu-x87", "cpu-x87"),
+        ('"cpp"', '"klingon"', "klingon"),
+        ("recorded:", "nobody:", "names no author"),
+        ('files = ["one.py", "other.py"]', 'folder = "."\ndraw = 1', "a draw needs a seed"),
+        ('files = ["one.py", "other.py"]', 'folder = "."\ndraw = 9\nseed = 1', "9 tasks are drawn of 2"),
+        ('files = ["one.py", "other.py"]', 'folder = "answers"', "holds no task"),
+        ('files = ["one.py", "other.py"]', 'folder = "."\nnames = ["x"]', "has no task 'x'"),
+        ("evaluations = 6", "evaluation = 6", "budget.evaluation"),
+    ],
+)
+def test_a_file_that_is_not_right_is_refused_before_a_judge_starts(
+    old: str, new: str, message: str, kb: KnowledgeBase, campaign_file: Callable[..., Path],
+    judged: list[tuple[str, str]],
+) -> None:  # fmt: skip
+    with pytest.raises(KbError) as caught:
+        go(kb, campaign_file(FILE.replace(old, new)))
+
+    assert message in caught.value.message
+    assert judged == []
+
+
+def test_a_draw_with_a_seed_is_the_same_every_time(campaign_file: Callable[..., Path]) -> None:
+    path = campaign_file(FILE.replace('files = ["one.py", "other.py"]', 'folder = "."\ndraw = 1\nseed = 3'))
+
+    assert read_campaign(path) == read_campaign(path)
+    assert len(read_campaign(path).tasks) == 1
+
+
+def test_arms_are_runs_of_their_own_and_one_without_skills_publishes_none(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    arms = '[[arms]]\nname = "kb"\n[[arms]]\nname = "alone"\ndocuments = false\nskills = false\nrules = "none"\n'
+    path = campaign_file(FILE + arms)
+    go(kb, path)
+
+    by_arm = {run.plan.part.arm: run for run in kb.runs if run.plan.part}
+    assert sorted(by_arm) == ["alone", "kb"]
+    assert (bool(by_arm["kb"].published), by_arm["alone"].published) == (True, ())
+    prompt = by_arm["alone"].prompt(1)
+    assert prompt is not None
+    assert prompt.cited == ()
