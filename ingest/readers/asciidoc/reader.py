@@ -296,7 +296,7 @@ class _Blocks:
             self._at += 1
             text = "\n".join([text, *self._paragraph_lines(in_item=True)])
         self._open_list(kind)
-        self._out.item(self._document.inline(text), first, depth=self._indent - 1, marker=shown)
+        self._out.text(self._document.inline(text), first, depth=self._indent - 1, marker=shown)
         self._is_attached = match.re is syntax.TERM and text.endswith(":")
         self._style = Style()
         return True
