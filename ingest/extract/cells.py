@@ -34,29 +34,25 @@ class FoundFact:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The context of a cell."""
-
-    targets: tuple[str, ...]
-    """Targets that own its values unless it names others."""
-    texts: tuple[str, ...]
-    """Caption and headings; nearest first."""
-
-
 def cell_facts(
-    text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
+    cell: str,
+    span: tuple[int, int],
+    targets: Sequence[str],
+    labels: Sequence[str],
+    around: Sequence[str],
+    subjects: Subjects,
 ) -> Iterator[FoundFact]:
-    """Yield the facts of one cell; none if something that the labels or the cell say was not understood.
+    """Yield the facts of one cell for each of `targets`; none if not all that the labels or the cell say is understood.
 
     Args:
         labels: Labels of the value, nearest first. If they name no quantity, the nearest text around may name it.
+        around: Caption and headings, nearest first.
     """
     names = list(dict.fromkeys(n for text in labels for n in (subjects.without_names(text), text) if n.strip()))
-    texts = [*labels, *around.texts]
-    for piece in pieces(text):
+    texts = [*labels, *around]
+    for piece in pieces(cell):
         value = only_value(piece)
-        called = _quantity(value, (*names, *around.texts[:1])) if value and not value.rough else None
+        called = _quantity(value, (*names, *around[:1])) if value and not value.rough else None
         if called is None:
             continue
         quantity, (number, unit) = called
@@ -64,7 +60,7 @@ def cell_facts(
             continue
         if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
             continue
-        for own, target in product(conditions(quantity, [piece, *texts]), around.targets):
+        for own, target in product(conditions(quantity, [piece, *texts]), targets):
             yield FoundFact(target, quantity.name, number, unit, tuple(own), *span)
 
 

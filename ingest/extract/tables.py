@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingest.builder import Row, Table
-from ingest.extract.cells import Around, FoundFact, begins_with_value, cell_facts, only_value, plain
+from ingest.extract.cells import FoundFact, begins_with_value, cell_facts, only_value, plain
 from ingest.extract.labels import Label
 from ingest.extract.subjects import UNKNOWN, Subjects
 
@@ -41,8 +41,7 @@ def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subje
             above = header[column] if column < len(header) else ""
             if (targets := owners.of(row, column)) and not (owners.is_item(row) and _is_of_row(beside, above)):
                 labels = [*beside, above] if owners.of_column(column) else [above, *beside]
-                around = Around(targets, tuple(context[:2]))
-                yield from cell_facts(text, row.spans[column], labels, around, subjects)
+                yield from cell_facts(text, row.spans[column], targets, labels, context[:2], subjects)
 
 
 def _is_of_row(beside: Sequence[str], above: str) -> bool:
