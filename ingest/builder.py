@@ -79,7 +79,6 @@ class ParsedDocument:
         return [self.sections[i].title for i in ancestry(self.sections, section)]
 
 
-
 @dataclass(slots=True)
 class DocumentBuilder:
     metadata: dict[str, str] = field(default_factory=dict)
@@ -122,7 +121,6 @@ class DocumentBuilder:
         """Add a paragraph whose lines follow one another in the file from `line` on; see `lines`."""
         first = line + _blank_lines(text)
         self.lines(list(enumerate(map(str.strip, text.strip().split("\n")), first)), depth=depth, marker=marker)
-
 
     def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
         """Add a paragraph, each line with its line number in the file; the first line is not blank.
