@@ -211,7 +211,6 @@ class DocumentBuilder:
 
 
 def _blank_lines(text: str) -> int:
-    """Count the blank lines at the start of `text`."""
     return text[: len(text) - len(text.lstrip())].count("\n")
 
 

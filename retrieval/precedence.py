@@ -41,6 +41,5 @@ def _precedence(passage: Passage) -> int:
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of `QUOTED_WORDS` words."""
     words = _WORD.findall(text.lower())
     return set(zip(*(words[start:] for start in range(QUOTED_WORDS)), strict=False))

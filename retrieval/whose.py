@@ -240,8 +240,6 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a table."""
-
     start: int
     end: int
     cells: list[tuple[int, int, str]]

@@ -108,7 +108,6 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
 
 
 def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
-    """Return the first unit that the labels name."""
     return next((unit for text in labels if (unit := Label(text).unit)[1]), ("", None))
 
 

@@ -51,8 +51,6 @@ def _is_of_row(beside: Sequence[str], above: str) -> bool:
 
 
 class _Owners:
-    """The targets that own the cells of a table."""
-
     def __init__(self, table: Table, header: Sequence[str], context: Sequence[str], subjects: Subjects) -> None:
         """`context` is what introduces the table, its caption and its headings, innermost first."""
         self._subjects = subjects

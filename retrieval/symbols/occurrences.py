@@ -154,7 +154,6 @@ class _Place:
 
     @property
     def _stated(self) -> str:
-        """The name with its list."""
         return f"{self.qualifier}{self.name}({self._list})"
 
     @cached_property

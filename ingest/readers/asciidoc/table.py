@@ -79,7 +79,6 @@ def _is_tall_header(rows: Sequence[Sequence[RawCell]], lines: Sequence[str]) -> 
 
 
 def _styles(columns: str) -> list[str]:
-    """Return the style of each column."""
     if columns.strip().isdigit():
         return [""] * min(int(columns), MAX_COLUMNS)
     styles: list[str] = []

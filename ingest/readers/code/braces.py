@@ -46,8 +46,6 @@ class _Block:
 
 
 class _Braces:
-    """Finds definitions that end with a brace."""
-
     def __init__(self, code: Code, name: Callable[[str], tuple[str, int] | None]) -> None:
         self._code = code
         self._name = name

@@ -96,7 +96,6 @@ def _beside(listing: LexborNode, root: LexborNode) -> list[LexborNode]:
 
 
 def _neighbour(node: LexborNode, side: Literal["prev", "next"]) -> LexborNode | None:
-    """The next element on one side."""
     other: LexborNode | None = getattr(node, side)
     while other is not None and not other.is_element_node:
         other = getattr(other, side)

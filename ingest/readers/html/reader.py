@@ -73,8 +73,6 @@ def flat_text(markup: str) -> str:
 
 
 class _Reader:
-    """Walks the page in document order."""
-
     def __init__(self, builder: DocumentBuilder, body: LexborNode, line: int) -> None:
         self._out = builder
 

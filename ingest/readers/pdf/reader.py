@@ -108,8 +108,6 @@ def _sheet(page: Page) -> Sheet:
 
 
 class _Writer:
-    """Writes headings, paragraphs, lists, code and tables in reading order."""
-
     def __init__(self, builder: DocumentBuilder, sheets: Sequence[Sheet], bookmarks: Sequence[Bookmark]) -> None:
         self._out = builder
         self._sheets = sheets

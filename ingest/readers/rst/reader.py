@@ -78,8 +78,6 @@ def _prepared(lines: Sequence[str]) -> list[str]:
 
 
 class _Reader:
-    """Walks the doctree in document order."""
-
     def __init__(self, builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, before: int) -> None:
         self.generated: set[str] = set()
         self._out = builder
