@@ -41,7 +41,7 @@ def instruction_shapes(text: str, at: int, around: tuple[str, ...], subjects: Su
             seen.add((shape, dtype))
             sparse = match["kind"].startswith("s") if match.re is _MFMA else ".sp" in match["rest"]
             density = "sparse" if sparse else "dense"
-            named = subjects.most_specific(n.target for n in subjects.named(line)) or around
+            named = subjects.most_specific(n.name for n in subjects.named(line)) or around
             for target in () if UNKNOWN in named else named:
                 conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_LONGEST_NAME])
                 yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, at + start, at + start + len(line))

@@ -96,7 +96,7 @@ class _Owners:
         return [self._subjects.most_specific(own) for own in named]
 
     def _named(self, text: str) -> tuple[str, ...]:
-        names = [n.target for n in self._subjects.named(text)]
+        names = [n.name for n in self._subjects.named(text)]
         if self._capability:
             names += self._subjects.capabilities(text)
         return self._subjects.most_specific(names)
