@@ -73,24 +73,19 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
 
 def _pieces(text: str, block: Block) -> Iterator[_Piece]:
     table = block.table
+    lead = text[block.start : table.rows[0].start].rstrip() if table and table.rows else ""  # caption and header
     if table and table.rows and is_fact_table(table):
-        lead = _table_lead(text, block)
         for row in table.rows:
             yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]).strip())
     elif block.end - block.start <= CHUNK_CHARACTERS or (table and not table.rows):
         yield _Piece(block.kind, block.start, block.end, rows=_rows(table) if table else ())
     elif table:
-        yield from _table_pieces(_table_lead(text, block), table)
+        yield from _table_pieces(lead, table)
     else:
         is_code = block.kind is BlockKind.CODE
         patterns = (_BLANK_LINE, _LINE) if is_code else (_SENTENCE, _LINE, _BLANK)
         for start, end in _cut(text, block.start, block.end, patterns, hard=not is_code):
             yield _Piece(block.kind, start, end)
-
-
-def _table_lead(text: str, block: Block) -> str:
-    """Return the caption and header of a table."""
-    return text[block.start : block.table.rows[0].start].rstrip() if block.table and block.table.rows else ""
 
 
 def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:

@@ -19,11 +19,8 @@ def is_continued(text: str) -> bool:
     """Whether a line above or in a table says that the table began before, or goes on."""
     text = text.strip(" .…·-–—")
     found = _CONTINUED.search(text)
-    if not found:
-        return False
-    if CAPTION.match(text):
-        return True
-    return len(text) - len(found[0]) <= _LONGEST_MARK and not text.endswith((",", ";"))
+    stands_alone = found and len(text) - len(found[0]) <= _LONGEST_MARK and not text.endswith((",", ";"))
+    return bool(stands_alone or (found and CAPTION.match(text)))
 
 
 def is_title(text: str) -> bool:

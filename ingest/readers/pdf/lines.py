@@ -63,11 +63,6 @@ class Line:
     aside: str = ""
     """The link at the end of a line that has other text too."""
 
-    def without_links(self) -> str:
-        """Make the line a heading that has links beside it; return their text."""
-        self.text, aside, self.aside = self.title, self.aside, ""
-        return aside
-
     @property
     def style(self) -> Style:
         return self.font.name, self.font.size, self.font.bold

@@ -180,7 +180,8 @@ class _Writer:
         is_whole = bool(title_keys(title) & title_keys(" ".join(line.text for line in lines)))
         for line in lines:
             if line.aside and not is_whole and (title or self._asides[line.aside] > 1):
-                self._out.furniture(line.without_links(), page)
+                self._out.furniture(line.aside, page)
+                line.text, line.aside = line.title, ""
         self._out.heading(level, joined([line.text for line in lines], self._words), page)
 
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
