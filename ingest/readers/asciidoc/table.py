@@ -34,14 +34,10 @@ class RawCell:
         return "\n".join(self.lines).strip()
 
 
-@dataclass(slots=True)
-class RawTable:
-    rows: list[list[RawCell]]
-    header_rows: int
-
-
-def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], options: set[str]) -> RawTable:
-    """Return the cells of a table; `mark` is the first character of its delimiter."""
+def raw_table(
+    lines: Sequence[str], *, mark: str, named: Mapping[str, str], options: set[str]
+) -> tuple[list[list[RawCell]], int]:
+    """Return the rows of a table and the number of its header rows; `mark` is the first character of its delimiter."""
     form = named.get("format", {",": "csv", ":": "dsv"}.get(mark, "psv"))
     separator = named.get("separator", _OF_FORMAT.get(form, mark if mark in "|!" else "|")).replace("\\t", "\t") or "|"
     styles = _styles(named["cols"]) if "cols" in named else []
@@ -58,7 +54,7 @@ def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], opti
             cell.style = cell.style or style
     implied = begins and len(lines) > 1 and bool(lines[0]) and not lines[1] and "noheader" not in options
     is_header = "header" in options or implied or ("noheader" not in options and _is_tall_header(rows, lines))
-    return RawTable(rows, min(len(rows), _height(rows)) if is_header else 0)
+    return rows, min(len(rows), _height(rows)) if is_header else 0
 
 
 def _height(rows: Sequence[Sequence[RawCell]]) -> int:
