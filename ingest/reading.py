@@ -103,8 +103,11 @@ class _Process:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
+        self.tell(documents)
+
+    def tell(self, documents: Collection[str]) -> None:
+        """Tell the process, before its next file, which files are documents of their own."""
         self._documents = self._news = _line(documents=sorted(documents))
-        """What the process is told before its first file."""
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:
         began, before = time.monotonic(), seen(path)
