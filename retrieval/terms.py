@@ -1,6 +1,9 @@
 """The terms of a text: what its words mean, so that two spellings of one thing are one term."""
 
 import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from math import log
 
 from kb.catalog.words import query_words
 from kb.facts.quantities import quantities
@@ -49,6 +52,18 @@ def asked_terms(question: str) -> set[str]:
     for mention in quantities().names.mentions(question):
         kinds |= _kind(quantities().by_name[mention.means].unit)
     return found | kinds | ({NUMBER} if kinds or _COUNTED.search(question) else set())
+
+
+def weights_of(asked: Iterable[str], said: Collection[Collection[str]]) -> dict[str, float]:
+    """Weights of the asked terms, which add up to 1: a term weighs the more, the fewer texts have it.
+
+    Args:
+        said: The asked terms that each text has. A term that no text has weighs as much as the rarest.
+    """
+    among = Counter(term for own in said for term in own)
+    raw = {term: log(1 + (1 + len(said)) / (1 + among[term])) for term in asked}
+    total = sum(raw.values()) or 1.0
+    return {term: weight / total for term, weight in raw.items()}
 
 
 def states_amount(text: str) -> bool:
