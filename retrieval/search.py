@@ -68,7 +68,8 @@ class SearchEngine:
         """The best passages alone, or why the documents in scope have no answer."""
         if not scope.stored:
             return _insufficient(self._no_documents(scope))
-        unknown_all = [self._unknown_words(phrasing, scope) for phrasing in phrasings]
+        plain = map(self.targets.without_names, phrasings)
+        unknown_all = [unknown_words(self.catalog, phrasing, targets=scope.stored) for phrasing in plain]
         if not facts and all(unknown_all):
             return _insufficient(*(self._not_named(word, scope) for word in unknown_all[0]))
         found = self.rank(phrasings, scope, limit=limit)
@@ -110,9 +111,6 @@ class SearchEngine:
         if supported(found.hits) or supported(self.rank(phrasings, scope, limit=DEEP).hits):
             return ()
         return unnamed or (f"no passage names what the question asks for together with a number in {unit}",)
-
-    def _unknown_words(self, phrasing: str, scope: Scope) -> list[str]:
-        return unknown_words(self.catalog, self.targets.without_names(phrasing), targets=scope.stored)
 
     def _not_named(self, name: str, scope: Scope) -> str:
         where = f"no document of {self.targets.get(scope.target).name}" if scope.target else "no document"
