@@ -7,7 +7,8 @@ from itertools import groupby
 
 from ingest.builder import CHUNK_CHARACTERS, Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
-from ingest.windows import Tokenizer, windows
+from ingest.windows import windows
+from kb.types.embedding import Tokenizer
 from kb.types.records import ChunkRecord, RowRecord
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
