@@ -75,13 +75,11 @@ class _Owners:
         """Return the owners of a cell; empty if its row or column belongs to an unknown product."""
         by_row = self._rows[self._index[row.start]]
         is_product = self._by_row and (by_row or not Label(plain(row.cells[0])).quantities)
-        if self._by_column and not is_product:
-            return _known(self.of_column(column))
-        if is_product and not self._by_column:
-            return _known(by_row)
-        if is_product:
-            return _known(self._subjects.most_specific((*self.of_column(column), *by_row)))
-        return _known(self._around or (self._subjects.own,))
+        owners = self._around or (self._subjects.own,)
+        if self._by_column or is_product:
+            by_column = self.of_column(column) if self._by_column else ()
+            owners = self._subjects.most_specific((*by_column, *(by_row if is_product else ())))
+        return () if UNKNOWN in owners else owners
 
     def _of_rows(self, rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
         """Return the targets of each row. The first column counts if it names any product, another if it names many."""
@@ -100,7 +98,3 @@ class _Owners:
         if self._capability:
             names += self._subjects.capabilities(text)
         return self._subjects.most_specific(names)
-
-
-def _known(names: tuple[str, ...]) -> tuple[str, ...]:
-    return () if UNKNOWN in names else names
