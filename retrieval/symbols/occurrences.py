@@ -184,10 +184,8 @@ class _Place:
         ]
         if self._is_longer or len(plain) > 1 or (plain and _LINKING.search(lead)):
             return self._as(SymbolKind.MENTION, 0)
-        if not lead.strip() or not words:
+        if not lead.strip() or len(words) <= 2 or self._list is not None:
             return self._as(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
-        if len(words) <= 2 or self._list is not None:
-            return self._as(SymbolKind.DEFINITION, 1, stated=self._signature())
         return self._as(SymbolKind.MENTION, 0)
 
     def in_table(self) -> Occurrence:
