@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ingest.extract.labels import Label, conditions, share
+from ingest.extract.labels import OTHER_UNIT, Label, conditions, share
 from ingest.extract.subjects import Subjects
 from ingest.extract.values import Value, follows_per, values
 from kb.facts.quantities import Quantity
-from kb.types.units import Unit
 
 _CELL_REST = re.compile(
     r"[^\w/%]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w%]*",
@@ -56,7 +55,7 @@ def cell_facts(
         if called is None:
             continue
         quantity, (number, unit) = called
-        if quantity.is_of_another(names) or (unit == "1" and any(Label(name).has_other_unit for name in labels)):
+        if quantity.is_of_another(names) or (unit == "1" and any(map(OTHER_UNIT.search, labels))):
             continue
         if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
             continue
@@ -86,7 +85,8 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
     """Return the quantity that the labels name, and the value's number and unit; None if they say more than that."""
     loosely: Quantity | None = None
     for text in labels:
-        written, counted = ("", None) if value.unit else _unit((text, *labels))
+        units = (Label(one).unit for one in (text, *labels) if not value.unit)
+        written, counted = next((unit for unit in units if unit[1]), ("", None))
         found = [
             (quantity, read, sure, loose)
             for quantity, sure, loose in Label(text).meanings()
@@ -105,10 +105,6 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
             return None
         loosely = quantity  # `Bandwidth` alone is none's: the next label must say that it is this quantity's
     return None
-
-
-def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
-    return next((unit for text in labels if (unit := Label(text).unit)[1]), ("", None))
 
 
 def plain(text: str) -> str:

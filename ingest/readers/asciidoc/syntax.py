@@ -81,11 +81,8 @@ class Style:
 
 def labels(text: str) -> dict[str, str]:
     """Map each anchor to the text of its references: the anchor's own text, or the title below it."""
-    labels = {}
-    for name, shown, short, heading, title in LABELLED_ANCHOR.findall(text):
-        if label := shown or heading or title:
-            labels[name or short] = label
-    return labels
+    found = LABELLED_ANCHOR.findall(text)
+    return {name or short: label for name, own, short, *below in found if (label := own or below[0] or below[1])}
 
 
 def begins(line: str, rules: Iterable[re.Pattern[str]]) -> bool:
