@@ -42,12 +42,8 @@ def code_in(text: str, kind: str) -> str:
     return "\n".join(lines)
 
 
-def with_whole_listings(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:
-    """The hits in order, each with the passages around it over which its listing runs."""
-    return [_with_listing(hit, catalog) for hit in hits]
-
-
-def _with_listing(hit: Hit, catalog: Catalog) -> Hit:
+def with_whole_listing(hit: Hit, catalog: Catalog) -> Hit:
+    """The hit with the passages around it over which its listing runs."""
     text, kind = hit.passage.text, hit.passage.kind
     if not (begins_inside(text, kind) or ends_inside(text, kind)):
         return hit

@@ -18,7 +18,7 @@ from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import asked_number, is_supported, unknown_names, unknown_words
 from retrieval.excerpt import BRIEF, Room, with_excerpts
-from retrieval.listings import with_whole_listings
+from retrieval.listings import with_whole_listing
 from retrieval.models import Models
 from retrieval.names import nearest_names
 from retrieval.packing import pack
@@ -60,7 +60,8 @@ class SearchEngine:
         """The best passages that fit into a token budget."""
         found = self.find(phrasings, scope, facts, limit=CONTEXT_CANDIDATES)
         with self.catalog.snapshot():
-            return pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
+            whole = found.with_hits([with_whole_listing(hit, self.catalog) for hit in found.hits])
+        return pack(whole, budget_tokens=budget_tokens)
 
     def find(
         self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
