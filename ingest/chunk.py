@@ -7,6 +7,7 @@ from itertools import groupby
 
 from ingest.builder import CHUNK_CHARACTERS, Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
+from ingest.grouping import grouped
 from ingest.windows import windows
 from kb.types.embedding import Tokenizer
 from kb.types.records import ChunkRecord, RowRecord
@@ -51,7 +52,7 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
         body = [b for b in blocks if b.kind is not BlockKind.HEADING]
         if not body and section not in with_children:
             body = blocks  # a heading with nothing below it must still be found
-        for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
+        for group in grouped((piece for block in body for piece in _pieces(document.text, block)), _fits):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
             searched = group[0].statement or f"{lead}\n{document.text[start:end]}".strip()
             is_code = all(piece.kind is BlockKind.CODE for piece in group)
@@ -91,13 +92,8 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
 
 def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
     """Group the rows that fit together with caption and header; at least one row per group."""
-    group: list[RowRecord] = []
-    for row in _rows(table):
-        if group and len(lead) + row.end - group[0].start > CHUNK_CHARACTERS:
-            yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
-            group = []
-        group.append(row)
-    yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+    for rows in grouped(_rows(table), lambda rows, row: len(lead) + row.end - rows[0].start <= CHUNK_CHARACTERS):
+        yield _Piece(BlockKind.TABLE, rows[0].start, rows[-1].end, lead, rows=tuple(rows))
 
 
 def _rows(table: Table) -> tuple[RowRecord, ...]:
@@ -112,16 +108,9 @@ def _rows(table: Table) -> tuple[RowRecord, ...]:
     return tuple(found)
 
 
-def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Group neighbours while they fit together; a part of a table stays alone with its lead."""
-    group: list[_Piece] = []
-    for piece in pieces:
-        if group and (piece.lead or group[-1].lead or piece.end - group[0].start > CHUNK_CHARACTERS):
-            yield group
-            group = []
-        group.append(piece)
-    if group:
-        yield group
+def _fits(group: Sequence[_Piece], piece: _Piece) -> bool:
+    """Whether a piece fits into the chunk of a group; a part of a table stays alone with its lead."""
+    return not (piece.lead or group[-1].lead) and piece.end - group[0].start <= CHUNK_CHARACTERS
 
 
 def _cut(
