@@ -50,17 +50,12 @@ class Style:
 
     def add(self, content: str) -> None:
         positional: list[str] = []
-        at = 0
-        while at < len(content):
-            match = ARGUMENT.match(content, at)
-            if match is None or match.end() == at:
-                break
-            at = match.end()
+        for match in ARGUMENT.finditer(content):
             name, *values = match.groups()
             value = next((v for v in values if v is not None), "").strip()
             if name:
                 self.named[name] = value
-            else:
+            elif match[0]:
                 positional.append(value)
         if positional:
             name, *shorthands = re.split(r"(?=[%#.])", positional[0])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.grouping import grouped
 from ingest.readers.delimited import csv_rows
 
 _COLUMN = re.compile(r"(?:(\d{1,4})\*)?[<^>]?(?:\.[<^>])?[\d.]*[%~]?([a-z])?")
@@ -110,12 +111,8 @@ def _cells(lines: Sequence[str], separator: str) -> Iterator[RawCell]:
 
 def _width(cells: Sequence[RawCell]) -> int:
     """Count the columns of the first row, which ends before the next line that begins with a cell."""
-    width = 0
-    for cell in cells:
-        if width and cell.begins_line:
-            break
-        width += cell.columns * cell.copies
-    return width
+    first = next(grouped(cells, lambda row, cell: not cell.begins_line), [])
+    return sum(cell.columns * cell.copies for cell in first)
 
 
 def _flow(cells: Sequence[RawCell], width: int) -> list[list[RawCell]]:
