@@ -33,7 +33,7 @@ def terms(text: str) -> set[str]:
     Identifiers and shapes count whole and by part. Word endings, the names of a data type and the spellings of a unit
     do not matter.
     """
-    found = {_stem(word) for word in query_words(text)}
+    found = {_ENDING.sub("", word).rstrip("e") if word.isalpha() else word for word in query_words(text)}
     found.update(side for shape in _SHAPE.findall(text) for side in shape.split("x"))
     found.update(mention.means for mention in quantities().conditions["dtype"].mentions(text))
     if _PERCENT.search(text):
@@ -74,7 +74,3 @@ def states_amount(text: str) -> bool:
 def _kind(unit: str) -> set[str]:
     known = unit_of(unit)
     return {f"{NUMBER} of {known.kind}"} if known else set()
-
-
-def _stem(word: str) -> str:
-    return _ENDING.sub("", word).rstrip("e") if word.isalpha() else word

@@ -125,7 +125,8 @@ class _Reading:
                     yield from self._table(block)
                 case "code":
                     self._introduced = True
-                    yield from self._whole(block, self._around)
+                    if owners := self._around:
+                        yield block.start, block.end, owners
 
     def _blocks(self, *, inside_code: bool) -> Iterator[_Block]:
         """The blocks of the text; each ends with its line break."""
@@ -153,10 +154,6 @@ class _Reading:
     def _around(self) -> Owners:
         return next((o for o in (self._intro, self._label) if o is not None), self.headings)
 
-    def _whole(self, block: _Block, owners: Owners) -> Iterator[Span]:
-        if owners:
-            yield block.start, block.end, owners
-
     def _paragraph(self, block: _Block, *, is_caption: bool) -> Iterator[Span]:
         text = self.text[block.start : block.end].strip()
         introduces = is_caption or text.rstrip("*_").endswith(":")
@@ -166,7 +163,8 @@ class _Reading:
                 self._intro, self._introduced = owners, False
             else:
                 self._label, self._intro = owners, None
-            yield from self._whole(block, owners)
+            if owners:
+                yield block.start, block.end, owners
             return
         if self._introduced:
             self._intro = None

@@ -7,7 +7,7 @@ from itertools import product
 
 from ingest.extract.labels import OTHER_UNIT, Label, conditions, share
 from ingest.extract.subjects import Subjects
-from ingest.extract.values import Value, follows_per, values
+from ingest.extract.values import Value, values
 from kb.facts.quantities import Quantity
 
 _CELL_REST = re.compile(
@@ -16,6 +16,8 @@ _CELL_REST = re.compile(
 )
 """Text that a cell may hold beside its value."""
 _ASIDE = re.compile(r"\(([^()]{0,40}\bper\s[^()]{0,40})\)")
+_PER = re.compile(r"\bper\s+$", re.IGNORECASE)
+"""Text before a value that counts the things that share an amount: `per 2 CUs`."""
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
@@ -70,7 +72,7 @@ def pieces(text: str) -> list[str]:
 
 def only_value(text: str) -> Value | None:
     """Return the value of a cell that holds one value and little else."""
-    found = [value for value in values(text) if not follows_per(text, value)]
+    found = [value for value in values(text) if not _PER.search(text, 0, value.start)]
     if len(found) != 1 or not _CELL_REST.fullmatch(text[: found[0].start] + " " + text[found[0].end :]):
         return None
     return found[0]

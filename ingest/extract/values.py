@@ -83,8 +83,3 @@ def values(text: str) -> Iterator[Value]:
         if plain and ("x" in plain or (len(plain) <= MOST_DIGITS and math.isfinite(float(plain)))):
             unit = match["unit"] or (f"{match['prefix']}B" if match["prefix"] else "")
             yield Value(match.start(), match.end(), plain, unit, bool(match["about"]), bool(match["prefix"]))
-
-
-def follows_per(text: str, value: Value) -> bool:
-    """Whether a value counts the things that share an amount: `per 2 CUs`."""
-    return bool(re.search(r"\bper\s+$", text[: value.start], re.IGNORECASE))

@@ -105,9 +105,7 @@ def _neighbour(node: LexborNode, side: Literal["prev", "next"]) -> LexborNode | 
 def _counts(node: LexborNode, lines: int) -> bool:
     """Whether an element holds only the numbers of so many lines."""
     texts = unmarked(node.text(separator=" ") or "").split()
-    if not texts or len(texts) > lines + 1 or not all(text.isdecimal() for text in texts):
-        return False
-    if abs(len(texts) - lines) > 1:
+    if not texts or abs(len(texts) - lines) > 1 or not all(text.isdecimal() for text in texts):
         return False
     names = " ".join(name for part in (node, *islice(children(node), 3)) for name in classes(part))
     may_be_output = node.tag not in ("td", "th") and node.css_first("pre") is not None
