@@ -80,15 +80,6 @@ class ParsedDocument:
 
 
 @dataclass(slots=True)
-class _OpenSection:
-    level: int
-    title: str
-    parent: int | None
-    start: int = 0
-    end: int = 0
-
-
-@dataclass(slots=True)
 class DocumentBuilder:
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -96,7 +87,7 @@ class DocumentBuilder:
     _numbers: list[int] = field(default_factory=list)
     _length: int = 0
     _blocks: list[Block] = field(default_factory=list)
-    _sections: list[_OpenSection] = field(default_factory=list)
+    _sections: list[SectionRecord] = field(default_factory=list)
     _open: list[int] = field(default_factory=list)
     _furniture: list[tuple[int, str]] = field(default_factory=list)
 
@@ -107,10 +98,10 @@ class DocumentBuilder:
             return
         while self._open and self._sections[self._open[-1]].level >= level:
             self._open.pop()
-        section = _OpenSection(level, title, self._open[-1] if self._open else None)
-        self._sections.append(section)
+        self._sections.append(SectionRecord(level, title, 0, 0, self._open[-1] if self._open else None))
         self._open.append(len(self._sections) - 1)
-        section.start = self._emit(BlockKind.HEADING, ["#" * min(level, 6) + " " + title], [line])
+        start = self._emit(BlockKind.HEADING, ["#" * min(level, 6) + " " + title], [line])
+        self._sections[-1] = replace(self._sections[-1], start=start)
 
     @contextmanager
     def labelled(self, label: str, line: int) -> Iterator[None]:
@@ -130,9 +121,6 @@ class DocumentBuilder:
         """Add a paragraph whose lines follow one another in the file from `line` on; see `lines`."""
         first = line + _blank_lines(text)
         self.lines(list(enumerate(map(str.strip, text.strip().split("\n")), first)), depth=depth, marker=marker)
-
-    def item(self, text: str, line: int, *, depth: int = 0, marker: str = "-") -> None:
-        self.text(text, line, depth=depth, marker=marker)
 
     def lines(self, numbered: Sequence[tuple[int, str]], *, depth: int = 0, marker: str = "") -> None:
         """Add a paragraph, each line with its line number in the file; the first line is not blank.
@@ -194,12 +182,11 @@ class DocumentBuilder:
             self._open.clear()
             numbers, texts = zip(*self._furniture, strict=True)
             self._emit(BlockKind.FURNITURE, list(texts), list(numbers))
-        sections = tuple(SectionRecord(s.level, s.title, s.start, s.end, s.parent) for s in self._sections)
         return ParsedDocument(
             "\n".join(self._lines),
             tuple(self._numbers) or (1,),
             tuple(self._blocks),
-            sections,
+            tuple(self._sections),
             self.metadata,
             warnings=tuple(self.warnings),
         )
@@ -219,12 +206,11 @@ class DocumentBuilder:
         section = self._open[-1] if self._open else None
         self._blocks.append(Block(kind, start, end, section))
         for index in self._open:
-            self._sections[index].end = end
+            self._sections[index] = replace(self._sections[index], end=end)
         return start
 
 
 def _blank_lines(text: str) -> int:
-    """Count the blank lines at the start of `text`."""
     return text[: len(text) - len(text.lstrip())].count("\n")
 
 

@@ -8,13 +8,12 @@ import codecs
 import re
 from contextlib import suppress
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-32"),
+    **dict.fromkeys((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "utf-16"),
+}
+"""The encoding that the first bytes of a text say it has. UTF-32's marks begin with those of UTF-16."""
 _DECLARED_WITHIN = 4096
 _DECLARATIONS = [
     re.compile(pattern, re.IGNORECASE | re.MULTILINE)
@@ -53,16 +52,10 @@ _MOST_FAULTS = 0.05
 _LOOKED_AT = 20_000
 
 
-def has_mark(content: bytes) -> bool:
-    """Whether a byte order mark says what the encoding is."""
-    return content.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS))
-
-
 def decoded(content: bytes) -> tuple[str, str]:
     """The text and, if it may be wrong, why: invalid bytes, or a guessed encoding. UnicodeDecodeError if none fits."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace"), ""
+    if mark := next(filter(content.startswith, BYTE_ORDER_MARKS), None):
+        return content.decode(BYTE_ORDER_MARKS[mark], errors="replace"), ""
     declared = _declared(content)
     if b"\x1b$" in content:  # the only encoding here that is written in ASCII
         declared = declared or "iso2022_jp"

@@ -7,7 +7,9 @@ from itertools import groupby
 
 from ingest.builder import CHUNK_CHARACTERS, Block, BlockKind, ParsedDocument, Table
 from ingest.facts import is_fact_table
-from ingest.windows import Tokenizer, windows
+from ingest.grouping import grouped
+from ingest.windows import windows
+from kb.types.embedding import Tokenizer
 from kb.types.records import ChunkRecord, RowRecord
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -50,7 +52,7 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
         body = [b for b in blocks if b.kind is not BlockKind.HEADING]
         if not body and section not in with_children:
             body = blocks  # a heading with nothing below it must still be found
-        for group in _merge([piece for block in body for piece in _pieces(document.text, block)]):
+        for group in grouped((piece for block in body for piece in _pieces(document.text, block)), _fits):
             start, end, lead = group[0].start, group[-1].end, group[0].lead
             searched = group[0].statement or f"{lead}\n{document.text[start:end]}".strip()
             is_code = all(piece.kind is BlockKind.CODE for piece in group)
@@ -73,14 +75,14 @@ def chunk(document: ParsedDocument, *, title: str, tokenizer: Tokenizer | None) 
 
 def _pieces(text: str, block: Block) -> Iterator[_Piece]:
     table = block.table
+    lead = text[block.start : table.rows[0].start].rstrip() if table and table.rows else ""  # caption and header
     if table and table.rows and is_fact_table(table):
-        lead = _table_lead(text, block)
         for row in table.rows:
             yield _Piece(block.kind, row.start, row.end, lead, " ".join(row.cells[:-1]).strip())
     elif block.end - block.start <= CHUNK_CHARACTERS or (table and not table.rows):
         yield _Piece(block.kind, block.start, block.end, rows=_rows(table) if table else ())
     elif table:
-        yield from _table_pieces(_table_lead(text, block), table)
+        yield from _table_pieces(lead, table)
     else:
         is_code = block.kind is BlockKind.CODE
         patterns = (_BLANK_LINE, _LINE) if is_code else (_SENTENCE, _LINE, _BLANK)
@@ -88,20 +90,10 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
             yield _Piece(block.kind, start, end)
 
 
-def _table_lead(text: str, block: Block) -> str:
-    """Return the caption and header of a table."""
-    return text[block.start : block.table.rows[0].start].rstrip() if block.table and block.table.rows else ""
-
-
 def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
     """Group the rows that fit together with caption and header; at least one row per group."""
-    group: list[RowRecord] = []
-    for row in _rows(table):
-        if group and len(lead) + row.end - group[0].start > CHUNK_CHARACTERS:
-            yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
-            group = []
-        group.append(row)
-    yield _Piece(BlockKind.TABLE, group[0].start, group[-1].end, lead, rows=tuple(group))
+    for rows in grouped(_rows(table), lambda rows, row: len(lead) + row.end - rows[0].start <= CHUNK_CHARACTERS):
+        yield _Piece(BlockKind.TABLE, rows[0].start, rows[-1].end, lead, rows=tuple(rows))
 
 
 def _rows(table: Table) -> tuple[RowRecord, ...]:
@@ -116,16 +108,9 @@ def _rows(table: Table) -> tuple[RowRecord, ...]:
     return tuple(found)
 
 
-def _merge(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Group neighbours while they fit together; a part of a table stays alone with its lead."""
-    group: list[_Piece] = []
-    for piece in pieces:
-        if group and (piece.lead or group[-1].lead or piece.end - group[0].start > CHUNK_CHARACTERS):
-            yield group
-            group = []
-        group.append(piece)
-    if group:
-        yield group
+def _fits(group: Sequence[_Piece], piece: _Piece) -> bool:
+    """Whether a piece fits into the chunk of a group; a part of a table stays alone with its lead."""
+    return not (piece.lead or group[-1].lead) and piece.end - group[0].start <= CHUNK_CHARACTERS
 
 
 def _cut(

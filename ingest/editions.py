@@ -5,7 +5,8 @@ A file's time of change says when somebody copied it, so it is never taken.
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 from ingest.builder import BlockKind, ParsedDocument, Table
@@ -49,14 +50,17 @@ _FILES = {
 }
 """Names of package files, and where each states the version."""
 _CHANGES = re.compile(r"(?:changelog|changes|history|release[-_]?notes)(?:\.\w+)?", re.IGNORECASE)
+_TAIL = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?$|v?\d+(?:[._](?:\d+|x))*$", re.IGNORECASE)
+"""The edition in the name of a file or a folder: `guide-v1.2` is of v1.2."""
 _NO_VERSION = re.compile(r"0[.0]*(?:[-.]?dev\d*)?")
 """A version that says nothing: package files have `0.0.0` if the version is set elsewhere."""
 
 
 def edition_of(document: ParsedDocument, title: str, path: Path, root: Path) -> str:
     """The version and date of a document as text, from the first place that states one; empty if none does."""
-    stated = next((text for text in _stated(document, title) if Edition.read(text)), "")
-    return stated or _edition_near(path, root) or _edition_of_path(path, root)
+    stated = (text for text in _stated(document, title) if Edition.read(text))
+    near = (_edition_of_folder(folder) for folder in path.parents if folder.is_relative_to(root))
+    return next(filter(None, chain(stated, near)), "") or _edition_of_path(path, root)
 
 
 def _stated(document: ParsedDocument, title: str) -> Iterator[str]:
@@ -96,19 +100,15 @@ def _newest_row(table: Table, trail: list[str]) -> str:
     return max((_dated(version, _date(date)) for version, date in cells), key=_date, default="")
 
 
-def _edition_near(path: Path, root: Path) -> str:
-    """What the nearest folder with a package file or a change log states, from the document's folder up to `root`."""
-    folders = (folder for folder in path.parents if folder.is_relative_to(root))
-    return next(filter(None, map(_edition_of_folder, folders)), "")
-
-
 @cache
 def _edition_of_folder(folder: Path) -> str:
+    """What a package file or a change log in the folder states."""
     files = [f for f in sorted(folder.iterdir()) if f.is_file() and not f.is_symlink()]
-    changes = next(filter(None, (_newest_entry(_text(f)) for f in files if _CHANGES.fullmatch(f.name))), "")
+    text = partial(beginning, characters=READ_CHARACTERS)
+    changes = next(filter(None, (_newest_entry(text(f)) for f in files if _CHANGES.fullmatch(f.name))), "")
     for names, pattern in _FILES.items():
         for file in files:
-            match = re.fullmatch(names, file.name, re.IGNORECASE) and re.search(pattern, _text(file), re.MULTILINE)
+            match = re.fullmatch(names, file.name, re.IGNORECASE) and re.search(pattern, text(file), re.MULTILINE)
             if match and not _NO_VERSION.fullmatch(match[1]):
                 version, change = match[1].strip(), Edition.read(changes)
                 is_dated = change.date and change.version == Edition.read(version).version
@@ -126,14 +126,6 @@ def _newest_entry(text: str) -> str:
 def _edition_of_path(path: Path, root: Path) -> str:
     """The innermost part of the path that names a version or a date; `latest` and its like name none."""
     parts = [path.stem, *reversed(path.relative_to(root.parent).parts[:-1])]
-    return next((_tail(part) for part in parts if names_edition(part) and Edition.read(part)), "")
-
-
-def _tail(part: str) -> str:
-    """The edition alone: `guide-v1.2` is of v1.2."""
-    match = re.search(r"(?:19|20)\d\d-\d\d(?:-\d\d)?$|v?\d+(?:[._](?:\d+|x))*$", part, re.IGNORECASE)
-    return match[0] if match else part
-
-
-def _text(file: Path) -> str:
-    return beginning(file, READ_CHARACTERS)
+    part = next((part for part in parts if names_edition(part) and Edition.read(part)), "")
+    alone = _TAIL.search(part)
+    return alone[0] if alone else part

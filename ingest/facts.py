@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from ingest.builder import Block, BlockKind, ParsedDocument, Row, Table
+from ingest.builder import Block, BlockKind, ParsedDocument, Table
 from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
 from kb.siblings import Siblings
@@ -26,11 +26,12 @@ def facts(document: ParsedDocument, *, title: str, siblings: Siblings) -> tuple[
     """
     found: list[FactRecord] = []
     refused: list[str] = []
-    if "facts" in document.metadata and not any(b.table and is_fact_table(b.table) for b in document.blocks):
+    tables = [(b, b.table.rows, above) for b, above in introduced(document) if b.table and is_fact_table(b.table)]
+    if "facts" in document.metadata and not tables:
         refused.append(
             f"no facts were read: no table has the header | {' | '.join(HEADER)} |; put it back above the rows"
         )
-    for block, above, row in _fact_rows(document):
+    for block, row, above in ((block, row, above) for block, rows, above in tables for row in rows):
         quantity, value, unit, condition, source = row.cells
         number = _number(value)
         owners = siblings.owners((title, *document.trail(block.section), above, " | ".join(row.cells[:-1])))
@@ -60,14 +61,6 @@ def _refusal(cells: Sequence[str], number: float | None) -> str:
 
 def is_fact_table(table: Table) -> bool:
     return tuple(cell.lower() for cell in table.header) == HEADER
-
-
-def _fact_rows(document: ParsedDocument) -> Iterator[tuple[Block, str, Row]]:
-    """Yield the rows of fact tables, each with its block, and with what introduces the table."""
-    for block, above in introduced(document):
-        if block.table and is_fact_table(block.table):
-            for row in block.table.rows:
-                yield block, above, row
 
 
 def introduced(document: ParsedDocument) -> Iterator[tuple[Block, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from ingest.source import beginning
@@ -51,8 +52,5 @@ def _licence(folder: Path, inner: str) -> str:
     files = [f for f in names if f.is_file() and not f.is_symlink()]
     named = [f for f in files if f.name.partition(".")[2] == inner]
     common = [f for f in files if f.suffix.lower() in ("", ".txt", ".md", ".rst")]
-    return ", ".join(dict.fromkeys(licence for f in named or common for licence in _recognised(f)))
-
-
-def _recognised(file: Path) -> list[str]:
-    return licences_in(beginning(file, READ_CHARACTERS)) or [file.name]
+    stated = (licences_in(beginning(f, READ_CHARACTERS)) or [f.name] for f in named or common)
+    return ", ".join(dict.fromkeys(chain.from_iterable(stated)))

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile
 from pathlib import Path
@@ -49,12 +49,8 @@ def _same_content(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState])
 def _same_place(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -> dict[str, list[str]]:
     """Old sources whose document's path is the end of the place of each new file."""
     by_path = {state.path: state.source for state in gone.values()}
-    return {f.source: [by_path[end] for end in _ends(f.source) if end in by_path] for f in new}
-
-
-def _ends(source: str) -> Iterator[str]:
-    parts = source.split("/")
-    return ("/".join(parts[i:]) for i in range(1, len(parts)))
+    ends = {f.source: [f.source[at + 1 :] for at, sign in enumerate(f.source) if sign == "/"] for f in new}
+    return {source: [by_path[end] for end in own if end in by_path] for source, own in ends.items()}
 
 
 def _common_end(one: str, other: str) -> int:

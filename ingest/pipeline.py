@@ -180,7 +180,6 @@ class Ingest:
                 self.progress(Progress(phase="reading", done=done, total=len(wanted), share=read / whole, file=report))
 
     def _stored(self, assignment: Assignment, file: ReadFile | DocumentError) -> FileReport:
-        """Store what was read from a file."""
         report = FileReport(path=assignment.path, target=assignment.target, outcome="failed")
         if isinstance(file, DocumentError):
             return report.model_copy(update={"reason": assignment.file.named(str(file))})

@@ -21,8 +21,6 @@ from kb.errors import DocumentError
 
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
-    """Limits for reading one file."""
-
     size_bytes: int = 256 << 20
     seconds: float = 300
     """The slowest known manual, 387 pages of tables, took 26 s, and 81 s on a busy machine."""

@@ -19,13 +19,7 @@ from kb.errors import DocumentError
 
 
 def main(seconds: float, memory_bytes: int, size_bytes: int) -> None:
-    """Answer requests until the input ends.
-
-    Args:
-        seconds: Time limit for one file; after it the process ends with exit status 1.
-        memory_bytes: Limit of the address space.
-        size_bytes: Largest size of one file.
-    """
+    """Answer requests until the input ends, or a file takes more than `seconds`; for the limits see `ReaderLimits`."""
     limit_memory(memory_bytes)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not mix with the answers

@@ -115,10 +115,8 @@ def is_gone(path: Path) -> bool:
     """Whether there is no such file or folder; one that may not be seen is not gone."""
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        pass
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
     return False
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ingest.charset import decoded, has_mark
+from ingest.charset import BYTE_ORDER_MARKS, decoded
 from kb.errors import DocumentError
 
 _DATA_URI = re.compile(r"(?P<markdown>\]\(|\]:[ \t]*)?data:[\w.+/-]*(?:;[\w=.+-]+)*;base64,(?P<payload>[\w+/=%-]*)")
@@ -36,7 +36,8 @@ class Source:
         return without_data(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
 
     def _decoded(self) -> str:
-        if not has_mark(self.content) and self.content.count(0) > max(MOST_NULS, MOST_NUL_SHARE * len(self.content)):
+        most_nuls = max(MOST_NULS, MOST_NUL_SHARE * len(self.content))
+        if not self.content.startswith(tuple(BYTE_ORDER_MARKS)) and self.content.count(0) > most_nuls:
             raise DocumentError(f"{self.path} is not text", hint="convert it to text")
         try:
             text, doubt = decoded(self.content)

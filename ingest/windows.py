@@ -3,19 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
+
+from kb.types.embedding import Tokenizer
 
 BREADCRUMB_SHARE = 0.2
 """Largest share of the model's length for the breadcrumb; a longer one is trimmed."""
-
-
-class Tokenizer(Protocol):
-    """The part of an embedder that counts tokens."""
-
-    @property
-    def max_tokens(self) -> int: ...
-
-    def token_spans(self, text: str) -> list[tuple[int, int]]: ...
 
 
 def windows(trail: Sequence[str], text: str, tokenizer: Tokenizer) -> tuple[str, ...]:

@@ -69,9 +69,10 @@ class Siblings:
         named = self._alike.finditer(text) if self._alike else ()
         return [Mention(*match.span(), match.group().lower()) for match in named if match[1] not in self._numbers]
 
-    def about(self, text: str) -> frozenset[str]:
-        """The siblings that `text` is about; none if it also names the target."""
-        return self.among(mention for mention in self.mentions(text) if not mention.contrast)
+    def named(self, text: str) -> frozenset[str] | None:
+        """The siblings that `text` is about, none if it also names the target; None if it names no chip."""
+        named = [mention for mention in self.mentions(text) if not mention.contrast]
+        return self.among(named) if named else None
 
     def among(self, mentions: Iterable[Mention]) -> frozenset[str]:
         """The siblings among what a text names; none if it also names a relative that only the target has."""
@@ -83,10 +84,7 @@ class Siblings:
 
     def of_headings(self, titles: Sequence[str]) -> frozenset[str]:
         """The siblings that the innermost of `titles` (outermost first) which names a chip is about."""
-        for title in reversed(titles):
-            if any(not mention.contrast for mention in self.mentions(title)):
-                return self.about(title)
-        return frozenset()
+        return next((named for title in reversed(titles) if (named := self.named(title)) is not None), frozenset())
 
     def owners(self, titles: Sequence[str]) -> tuple[str, ...]:
         """The chips whose numbers stand below headings, by the innermost heading that names a chip; sorted by name.
@@ -97,7 +95,7 @@ class Siblings:
         for title in reversed(titles):
             if named := {mention.name for mention in self.mentions(title) if not mention.contrast}:
                 below = named & self._chips if title != titles[0] else None
-                return tuple(sorted(self.about(title) or below or {self.own}))
+                return tuple(sorted(self.named(title) or below or {self.own}))
         return (self.own,)
 
     def without_names(self, text: str) -> str:

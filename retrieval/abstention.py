@@ -57,14 +57,11 @@ def unknown_names(catalog: Catalog, question: str, *, targets: Collection[str]) 
 
 
 def _names(question: str) -> list[str]:
-    words = [word for match in IDENTIFIER.finditer(question) for word in _unhyphenated(match.group())]
+    found = [match.group() for match in IDENTIFIER.finditer(question)]
+    # Plain words are split at hyphens (`half-height`); next to a digit a hyphen is part of the name (`MI-300X`).
+    words = [word for one in found for word in ([one] if re.search(r"[_.:\d]", one) else one.split("-"))]
     names = filter(is_identifier, dict.fromkeys(words))
     return [name for name in names if not (_UNIT.fullmatch(name) or _COUNTED.fullmatch(name))]
-
-
-def _unhyphenated(word: str) -> list[str]:
-    """Split plain words at hyphens (`half-height`); next to a digit a hyphen is part of the name (`MI-300X`)."""
-    return [word] if re.search(r"[_.:\d]", word) else word.split("-")
 
 
 def _is_known(catalog: Catalog, name: str, targets: Collection[str]) -> bool:
@@ -76,17 +73,13 @@ def _is_known(catalog: Catalog, name: str, targets: Collection[str]) -> bool:
     stemmed = catalog.texts_with([" ".join(parts), "".join(parts)], targets=targets, limit=LOOKED_INTO)
     if name.isalpha():
         # The lexical index holds stems: it would take LDS for the instruction `ld`.
-        acronym = _singular(name)
+        acronym = name[:-1] if name.endswith("s") and name[:-1].isupper() else name
         word = re.compile(rf"(?<![A-Za-z0-9]){acronym}(?![A-Za-z0-9])", re.IGNORECASE)
         return any(map(word.search, stemmed)) or (bool(stemmed) and catalog.holds(acronym, targets=targets, whole=True))
     if stemmed or catalog.holds(name, targets=targets, whole=False):
         return True
     _, _, last = name.rpartition(".")
     return last != name and is_identifier(last) and _is_known(catalog, last, targets)
-
-
-def _singular(acronym: str) -> str:
-    return acronym[:-1] if acronym.endswith("s") and acronym[:-1].isupper() else acronym
 
 
 # Support

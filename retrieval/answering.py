@@ -1,14 +1,12 @@
 """Choose the statements that answer a phrasing of a question, and their shortest part that does."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import log
 
 from retrieval.statements import Statement
-from retrieval.terms import asked_terms, terms
+from retrieval.terms import asked_terms, terms, weights_of
 
 BY_HEADING = 0.4
 """What a term in the headings alone counts, as a share of one in the statement."""
@@ -36,7 +34,7 @@ def answering(
     """
     asked = asked_terms(phrasing)
     said = [_terms(statement.text) & asked for statement in pool]
-    weights = _weights(asked, said)
+    weights = weights_of(sorted(asked), said)
     worths = []
     for place, statement in enumerate(pool):
         above = (_terms(statement.passage.trail) & asked) - said[place]
@@ -68,14 +66,6 @@ def shortest(statement: Statement, phrasing: str) -> Statement:
 @lru_cache(maxsize=1 << 14)  # a prompt asks the same statements in many phrasings
 def _terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
-
-
-def _weights(asked: Collection[str], said: Sequence[Collection[str]]) -> dict[str, float]:
-    """Weights of the asked terms, which add up to 1. A term that no statement has weighs as much as the rarest."""
-    among = Counter(term for own in said for term in own)
-    raw = {term: log(1 + (1 + len(said)) / (1 + among[term])) for term in sorted(asked)}
-    total = sum(raw.values()) or 1.0
-    return {term: weight / total for term, weight in raw.items()}
 
 
 def _sum(weights: Mapping[str, float], own: Collection[str]) -> float:

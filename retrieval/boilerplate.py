@@ -19,15 +19,8 @@ def without_notices(text: str) -> str:
     if _INCLUDE.search(text):
         text = re.sub(r"\n{3,}", "\n\n", _EMPTY.sub("", _INCLUDE.sub("", text))).strip("\n")
     runs = [(kind, "\n".join(lines)) for kind, lines in groupby(text.split("\n"), _kind_of_line)]
-    if not any(map(_is_notice, runs)):
-        return text
-    kept = "\n".join(lines for kind, lines in runs if not _is_notice((kind, lines)))
-    return re.sub(r"\n{3,}", "\n\n", kept).strip("\n")
-
-
-def _is_notice(run: tuple[str, str]) -> bool:
-    kind, lines = run
-    return kind in ("comment", "text") and bool(_NOTICE.search(lines))
+    kept = [lines for kind, lines in runs if kind not in ("comment", "text") or not _NOTICE.search(lines)]
+    return text if len(kept) == len(runs) else re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 
 
 def _kind_of_line(line: str) -> str:

@@ -69,8 +69,6 @@ def _unmatched(lexical: Scores, dense: Scores) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _ZScores:
-    """The z-scores of a list."""
-
     scores: Scores
     lowest: float
     """Counts for each chunk that the list lacks."""

@@ -1,7 +1,8 @@
 """Find listings of code that run over several passages, and join them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise, takewhile
 
 from kb.catalog import Catalog
 from kb.types.passages import Hit, Passage
@@ -41,28 +42,21 @@ def code_in(text: str, kind: str) -> str:
     return "\n".join(lines)
 
 
-def with_whole_listings(hits: Sequence[Hit], catalog: Catalog) -> list[Hit]:
-    """The hits in order, each with the passages around it over which its listing runs."""
-    return [_with_listing(hit, catalog) for hit in hits]
-
-
-def _with_listing(hit: Hit, catalog: Catalog) -> Hit:
+def with_whole_listing(hit: Hit, catalog: Catalog) -> Hit:
+    """The hit with the passages around it over which its listing runs."""
     text, kind = hit.passage.text, hit.passage.kind
     if not (begins_inside(text, kind) or ends_inside(text, kind)):
         return hit
     before, after = (catalog.passages(ids) for ids in catalog.neighbours(hit.passage.citation.id, reach=REACH))
-    above: list[Passage] = []
-    below: list[Passage] = []
-    for passage in before if begins_inside(text, kind) else ():
-        if not ends_inside(passage.text, passage.kind):
-            break
-        above.insert(0, passage)
-        if not begins_inside(passage.text, passage.kind):
-            break
-    for passage in after if ends_inside(text, kind) else ():
-        if not begins_inside(passage.text, passage.kind):
-            break
-        below.append(passage)
-        if not ends_inside(passage.text, passage.kind):
-            break
-    return hit.model_copy(update={"before": tuple(above), "after": tuple(below)})
+    above = _run(hit.passage, before, begins_inside, ends_inside)
+    below = _run(hit.passage, after, ends_inside, begins_inside)
+    return hit.model_copy(update={"before": above[::-1], "after": below})
+
+
+def _run(
+    passage: Passage, others: Sequence[Passage], leaves: Callable[[str, str], bool], enters: Callable[[str, str], bool]
+) -> tuple[Passage, ...]:
+    """Those of `others`, from the nearest on, over which a listing runs: it leaves one passage and enters the next."""
+    steps = pairwise([passage, *others])
+    goes_on = takewhile(lambda step: leaves(step[0].text, step[0].kind) and enters(step[1].text, step[1].kind), steps)
+    return tuple(other for _, other in goes_on)

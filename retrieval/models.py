@@ -46,7 +46,8 @@ class Models:
     def retriever(self, chunks: Collection[int] | None = None) -> Retriever:
         """A retriever with the models and weights of the settings, which finds only these chunks (None: all)."""
         fusion = partial(fuse, lexical_weight=self._settings.lexical_weight)
-        return Retriever(self._catalog, self.embedder, self._indexes(), fusion, chunks)
+        indexes = self._indexes if self.needs_index() else self._indexes[1:]
+        return Retriever(self._catalog, self.embedder, indexes, fusion, chunks)
 
     def needs_index(self) -> bool:
         """Whether the home has so many vectors that searches without a target use the published index."""
@@ -62,12 +63,9 @@ class Models:
         except StoreError as error:
             self._notify(f"searches will compare every vector: {error.message}")
 
-    def _indexes(self) -> list[VectorIndex]:
-        """The sources of dense candidates, the published index first if it is needed."""
-        return list(self._both_indexes if self.needs_index() else self._both_indexes[1:])
-
     @cached_property
-    def _both_indexes(self) -> tuple[VectorIndex, ...]:
+    def _indexes(self) -> tuple[VectorIndex, ...]:
+        """The sources of dense candidates: the published index, and the comparison of every vector."""
         if self.embedder is None:
             return ()
         model = self.embedder.fingerprint

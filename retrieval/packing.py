@@ -98,18 +98,15 @@ def _copies_last(hits: Sequence[Hit]) -> list[Hit]:
         words = frozenset(_WORD.findall(hit.passage.text.lower()))
         telling = frozenset(_TELLING.findall(hit.passage.text))
         if any(
-            hit.passage.target == better.passage.target and telling <= theirs and _likeness(words, others) > NEAR_COPY
+            hit.passage.target == better.passage.target
+            and telling <= theirs
+            and len(words & others) / (len(words | others) or 1) > NEAR_COPY
             for better, others, theirs in first
         ):
             copies.append(hit)
         else:
             first.append((hit, words, telling))
     return [*(hit for hit, _, _ in first), *copies]
-
-
-def _likeness(some: frozenset[str], others: frozenset[str]) -> float:
-    """Jaccard similarity of two sets of words."""
-    return len(some & others) / (len(some | others) or 1)
 
 
 def _with(context: Context, passages: Sequence[Passage]) -> Context:

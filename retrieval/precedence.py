@@ -19,8 +19,9 @@ def by_precedence(hits: Sequence[Hit], *, limit: int) -> list[Hit]:
     """
     ordered: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: is_set_aside(hit.passage))[:limit]:
-        of_errata = _precedence(hit.passage) > 0
-        corrected = (i for i, other in enumerate(ordered) if of_errata and _corrects(hit.passage, other.passage))
+        quoted = _runs(hit.passage.text) if _precedence(hit.passage) > 0 else set()
+        plain = (i for i, other in enumerate(ordered) if quoted and not _precedence(other.passage))
+        corrected = (i for i in plain if quoted & _runs(ordered[i].passage.text))
         ordered.insert(next(corrected, len(ordered)), hit)
     own = next((i for i, hit in enumerate(ordered) if not hit.passage.about), 0)
     return [*ordered[own : own + 1], *ordered[:own], *ordered[own + 1 :]]
@@ -31,16 +32,10 @@ def is_set_aside(passage: Passage) -> bool:
     return _precedence(passage) < 0
 
 
-def _corrects(passage: Passage, other: Passage) -> bool:
-    """Whether `passage`, which is of errata, quotes `other`, which is not."""
-    return not _precedence(other) and bool(_runs(passage.text) & _runs(other.text))
-
-
 def _precedence(passage: Passage) -> int:
     return document_precedence(passage.citation.path, passage.title, passage.trust)
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of `QUOTED_WORDS` words."""
     words = _WORD.findall(text.lower())
     return set(zip(*(words[start:] for start in range(QUOTED_WORDS)), strict=False))

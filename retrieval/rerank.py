@@ -5,10 +5,8 @@ likely among the candidates.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from math import log
 from statistics import fmean
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ from kb.catalog.words import query_words
 from kb.types.passages import Passage
 from retrieval.fusion import Fused
 from retrieval.names import asked_name
+from retrieval.terms import weights_of
 
 RERANKED = 50
 """Candidates that are ranked again, the best ones after fusion; the others keep their order behind them."""
@@ -116,10 +115,7 @@ def _shares(texts: Sequence[_Text], phrasing: str) -> list[tuple[float, float, f
     """For each text `said`, `in_line` and `with_number`. A word weighs the more, the fewer of the texts have it."""
     stems = {word: word[: max(4, len(word) - 3)] for word in query_words(phrasing)}  # other endings do not matter
     said = [[word for word, stem in stems.items() if text.says(word, stem)] for text in texts]
-    among = Counter(word for own in said for word in own)
-    raw = {word: log((2 + len(texts) + among[word]) / (1 + among[word])) for word in stems}
-    total = sum(raw.values()) or 1.0
-    weights = {word: weight / total for word, weight in raw.items()}
+    weights = weights_of(stems, said)
     found = []
     for text, own in zip(texts, said, strict=True):
         above = sum(weights[word] for word in own if stems[word] in text.above)

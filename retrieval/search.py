@@ -18,7 +18,7 @@ from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import asked_number, is_supported, unknown_names, unknown_words
 from retrieval.excerpt import BRIEF, Room, with_excerpts
-from retrieval.listings import with_whole_listings
+from retrieval.listings import with_whole_listing
 from retrieval.models import Models
 from retrieval.names import nearest_names
 from retrieval.packing import pack
@@ -60,7 +60,8 @@ class SearchEngine:
         """The best passages that fit into a token budget."""
         found = self.find(phrasings, scope, facts, limit=CONTEXT_CANDIDATES)
         with self.catalog.snapshot():
-            return pack(found.with_hits(with_whole_listings(found.hits, self.catalog)), budget_tokens=budget_tokens)
+            whole = found.with_hits([with_whole_listing(hit, self.catalog) for hit in found.hits])
+        return pack(whole, budget_tokens=budget_tokens)
 
     def find(
         self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
@@ -68,7 +69,8 @@ class SearchEngine:
         """The best passages alone, or why the documents in scope have no answer."""
         if not scope.stored:
             return _insufficient(self._no_documents(scope))
-        unknown_all = [self._unknown_words(phrasing, scope) for phrasing in phrasings]
+        plain = map(self.targets.without_names, phrasings)
+        unknown_all = [unknown_words(self.catalog, phrasing, targets=scope.stored) for phrasing in plain]
         if not facts and all(unknown_all):
             return _insufficient(*(self._not_named(word, scope) for word in unknown_all[0]))
         found = self.rank(phrasings, scope, limit=limit)
@@ -110,9 +112,6 @@ class SearchEngine:
         if supported(found.hits) or supported(self.rank(phrasings, scope, limit=DEEP).hits):
             return ()
         return unnamed or (f"no passage names what the question asks for together with a number in {unit}",)
-
-    def _unknown_words(self, phrasing: str, scope: Scope) -> list[str]:
-        return unknown_words(self.catalog, self.targets.without_names(phrasing), targets=scope.stored)
 
     def _not_named(self, name: str, scope: Scope) -> str:
         where = f"no document of {self.targets.get(scope.target).name}" if scope.target else "no document"

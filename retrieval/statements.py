@@ -57,9 +57,9 @@ def statements(passages: Sequence[Passage]) -> list[Statement]:
                 _add_listing(found, above, passage, block, cut=not place and begins_inside(passage.text, passage.kind))
             elif block[0].kind == "row":
                 rows = [row for row in block if row.header[: len(FACT)] != FACT]
-                found += [Statement(passage, (_unlinked(with_headers(row) or row.text),)) for row in rows]
+                found += [Statement(passage, (_LINK.sub(r"\1", with_headers(row) or row.text),)) for row in rows]
             else:
-                text = _unlinked(" ".join(part.text for part in block))
+                text = _LINK.sub(r"\1", " ".join(part.text for part in block))
                 parted = SENTENCE.findall(_MARK.sub("", text, count=1).strip())
                 sentences = tuple(s.strip() for s in parted if not s.startswith("|"))
                 if above and above.sentences and not _MARK.match(text) and _INDENTED.match(text):
@@ -67,10 +67,6 @@ def statements(passages: Sequence[Passage]) -> list[Statement]:
                 else:
                     found.append(Statement(passage, sentences))
     return [statement for statement in found if statement.sentences or statement.code]
-
-
-def _unlinked(text: str) -> str:
-    return _LINK.sub(r"\1", text)
 
 
 def _add_listing(

@@ -1,6 +1,9 @@
 """The terms of a text: what its words mean, so that two spellings of one thing are one term."""
 
 import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from math import log
 
 from kb.catalog.words import query_words
 from kb.facts.quantities import quantities
@@ -30,7 +33,7 @@ def terms(text: str) -> set[str]:
     Identifiers and shapes count whole and by part. Word endings, the names of a data type and the spellings of a unit
     do not matter.
     """
-    found = {_stem(word) for word in query_words(text)}
+    found = {_ENDING.sub("", word).rstrip("e") if word.isalpha() else word for word in query_words(text)}
     found.update(side for shape in _SHAPE.findall(text) for side in shape.split("x"))
     found.update(mention.means for mention in quantities().conditions["dtype"].mentions(text))
     if _PERCENT.search(text):
@@ -51,6 +54,18 @@ def asked_terms(question: str) -> set[str]:
     return found | kinds | ({NUMBER} if kinds or _COUNTED.search(question) else set())
 
 
+def weights_of(asked: Iterable[str], said: Collection[Collection[str]]) -> dict[str, float]:
+    """Weights of the asked terms, which add up to 1: a term weighs the more, the fewer texts have it.
+
+    Args:
+        said: The asked terms that each text has. A term that no text has weighs as much as the rarest.
+    """
+    among = Counter(term for own in said for term in own)
+    raw = {term: log(1 + (1 + len(said)) / (1 + among[term])) for term in asked}
+    total = sum(raw.values()) or 1.0
+    return {term: weight / total for term, weight in raw.items()}
+
+
 def states_amount(text: str) -> bool:
     """Whether `text` has a number with a unit or with what it counts."""
     return bool(_AMOUNT.search(text))
@@ -59,7 +74,3 @@ def states_amount(text: str) -> bool:
 def _kind(unit: str) -> set[str]:
     known = unit_of(unit)
     return {f"{NUMBER} of {known.kind}"} if known else set()
-
-
-def _stem(word: str) -> str:
-    return _ENDING.sub("", word).rstrip("e") if word.isalpha() else word

@@ -30,7 +30,8 @@ def of_target(hit: Hit, siblings: Siblings) -> Hit:
     if passage is hit.passage:
         return hit
     left = {with_headers(part) for part in parts_of(passage) if part.kind == "row"}
-    rows = (row.model_copy(update={"cells": _cells_of_target(row.cells, siblings)}) for row in hit.rows)
+    cells = (tuple(cell for cell in row.cells if not siblings.named(cell[0])) for row in hit.rows)
+    rows = (row.model_copy(update={"cells": own}) for row, own in zip(hit.rows, cells, strict=True))
     return hit.model_copy(update={"passage": passage, "rows": tuple(row for row in rows if row.shown in left)})
 
 
@@ -84,10 +85,6 @@ def _cut(text: str, spans: Sequence[Span], start: int, end: int) -> str:
     return re.sub(r"\n{3,}", "\n\n", "".join([*kept, text[at:end]])).strip("\n")
 
 
-def _cells_of_target(cells: Sequence[tuple[str, str]], siblings: Siblings) -> tuple[tuple[str, str], ...]:
-    return tuple((header, text) for header, text in cells if not siblings.about(header))
-
-
 @dataclass(frozen=True, slots=True)
 class _Block:
     kind: str
@@ -128,7 +125,8 @@ class _Reading:
                     yield from self._table(block)
                 case "code":
                     self._introduced = True
-                    yield from self._whole(block, self._around)
+                    if owners := self._around:
+                        yield block.start, block.end, owners
 
     def _blocks(self, *, inside_code: bool) -> Iterator[_Block]:
         """The blocks of the text; each ends with its line break."""
@@ -156,20 +154,17 @@ class _Reading:
     def _around(self) -> Owners:
         return next((o for o in (self._intro, self._label) if o is not None), self.headings)
 
-    def _whole(self, block: _Block, owners: Owners) -> Iterator[Span]:
-        if owners:
-            yield block.start, block.end, owners
-
     def _paragraph(self, block: _Block, *, is_caption: bool) -> Iterator[Span]:
         text = self.text[block.start : block.end].strip()
         introduces = is_caption or text.rstrip("*_").endswith(":")
         labels = text.startswith(("**", "__")) and text.endswith(("**", "__"))
-        if (introduces or labels or self._only_names(text)) and (owners := self._named(text)) is not None:
+        if (introduces or labels or self._only_names(text)) and (owners := self.siblings.named(text)) is not None:
             if introduces:
                 self._intro, self._introduced = owners, False
             else:
                 self._label, self._intro = owners, None
-            yield from self._whole(block, owners)
+            if owners:
+                yield block.start, block.end, owners
             return
         if self._introduced:
             self._intro = None
@@ -186,17 +181,12 @@ class _Reading:
         self._introduced = True
         yield from found
 
-    def _named(self, text: str) -> Owners | None:
-        """Whose a text is by the chips that it names; None if it names none."""
-        named = [mention for mention in self.siblings.mentions(text) if not mention.contrast]
-        return self.siblings.among(named) if named else None
-
     def _sentences(self, block: _Block, owners: Owners) -> Iterator[Span]:
         """The sentences about siblings; one that names no chip goes on with that of the sentence before it."""
         text = self.text[block.start : block.end].replace("\n", " ")
         for match in SENTENCE.finditer(text):
             clauses = list(_clauses(match[0], self.siblings))
-            named = self._named(match[0])
+            named = self.siblings.named(match[0])
             owners = owners if named is None else named
             at = block.start + match.start()
             if owners and (named is None or all(own for *_, own in clauses)):
@@ -208,7 +198,7 @@ class _Reading:
         """The rows about siblings, or in the other rows the cells and, from the header on, the columns."""
         lines = list(_lines(self.text, block))
         top = 2 if len(lines) > 1 and RULE.fullmatch(self.text[lines[1].start : lines[1].end].strip()) else 0
-        columns = [self._named(cell) for *_, cell in lines[0].cells] if top else []
+        columns = [self.siblings.named(cell) for *_, cell in lines[0].cells] if top else []
         around = next((own for own in columns[:1] if own is not None), self._around)
         rows = [[self._of_cell(row, i, columns, around) for i in range(len(row.cells))] for row in lines[top:]]
         whole = [all(own[1:] or own) for own in rows]
@@ -226,11 +216,11 @@ class _Reading:
     def _of_cell(self, row: "_Line", i: int, columns: Sequence[Owners | None], around: Owners) -> Owners:
         """Whose a cell is: by itself, by what labels its row, by its column, or by what stands around the table."""
         text = row.cells[i][2]
-        own = self._named(text)
+        own = self.siblings.named(text)
         if own is not None and i and not self._only_names(text):
             return own if all(own for *_, own in _clauses(text, self.siblings)) else TARGETS
         labels = [cell for place, (*_, cell) in enumerate(row.cells) if not place or self._only_names(cell)]
-        of_row = self._named(" | ".join(labels))
+        of_row = self.siblings.named(" | ".join(labels))
         above = columns[i] if i < len(columns) else None
         return next((owners for owners in (of_row, above) if owners is not None), around)
 
@@ -240,8 +230,6 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a table."""
-
     start: int
     end: int
     cells: list[tuple[int, int, str]]

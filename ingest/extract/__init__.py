@@ -5,10 +5,9 @@ Only what is fully understood becomes a fact. Rules for prose were cut: on two c
 (kb/usecases/fact_reading.py).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ingest.builder import Block, BlockKind, ParsedDocument
-from ingest.extract.cells import FoundFact
+from ingest.builder import BlockKind, ParsedDocument
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
@@ -26,23 +25,13 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
     for block, above in introduced(document):
         if block.table or block.kind is BlockKind.CODE:
             headings = (title, *document.trail(block.section))
-            for found, offset in _found(document.text, block, headings, above, subjects):
+            facts = table_facts(block.table, headings=headings, above=above, subjects=subjects) if block.table else ()
+            text = document.text[block.start : block.end]
+            around = subjects.of_headings(headings) or (subjects.own,)
+            shapes = () if UNKNOWN in around else instruction_shapes(text, block.start, around, subjects)
+            for found in (*facts, *shapes):
                 number = None if "x" in found.value else float(found.value)
                 yield FactRecord(
                     block.section, found.target, found.quantity, found.value, number, found.unit,
-                    ", ".join(found.conditions), "", offset + found.start, offset + found.end, Form.TABLE,
+                    ", ".join(found.conditions), "", found.start, found.end, Form.TABLE,
                 )  # fmt: skip
-
-
-def _found(
-    document: str, block: Block, headings: Sequence[str], above: str, subjects: Subjects
-) -> Iterator[tuple[FoundFact, int]]:
-    """Yield the facts of one block, each with the offset of its span in the document."""
-    if block.table:
-        for found in table_facts(block.table, headings=headings, above=above, subjects=subjects):
-            yield found, 0
-    around = subjects.of_headings(headings)
-    if UNKNOWN not in around:
-        text = document[block.start : block.end]
-        for found in instruction_shapes(text, around=around or (subjects.own,), subjects=subjects):
-            yield found, block.start

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ingest.extract.labels import Label, conditions, share
+from ingest.extract.labels import OTHER_UNIT, Label, conditions, share
 from ingest.extract.subjects import Subjects
-from ingest.extract.values import Value, follows_per, values
+from ingest.extract.values import Value, values
 from kb.facts.quantities import Quantity
-from kb.types.units import Unit
 
 _CELL_REST = re.compile(
     r"[^\w/%]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w%]*",
@@ -17,6 +16,8 @@ _CELL_REST = re.compile(
 )
 """Text that a cell may hold beside its value."""
 _ASIDE = re.compile(r"\(([^()]{0,40}\bper\s[^()]{0,40})\)")
+_PER = re.compile(r"\bper\s+$", re.IGNORECASE)
+"""Text before a value that counts the things that share an amount: `per 2 CUs`."""
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
@@ -34,37 +35,33 @@ class FoundFact:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The context of a cell."""
-
-    targets: tuple[str, ...]
-    """Targets that own its values unless it names others."""
-    texts: tuple[str, ...]
-    """Caption and headings; nearest first."""
-
-
 def cell_facts(
-    text: str, span: tuple[int, int], labels: Sequence[str], around: Around, subjects: Subjects
+    cell: str,
+    span: tuple[int, int],
+    targets: Sequence[str],
+    labels: Sequence[str],
+    around: Sequence[str],
+    subjects: Subjects,
 ) -> Iterator[FoundFact]:
-    """Yield the facts of one cell; none if something that the labels or the cell say was not understood.
+    """Yield the facts of one cell for each of `targets`; none if not all that the labels or the cell say is understood.
 
     Args:
         labels: Labels of the value, nearest first. If they name no quantity, the nearest text around may name it.
+        around: Caption and headings, nearest first.
     """
     names = list(dict.fromkeys(n for text in labels for n in (subjects.without_names(text), text) if n.strip()))
-    texts = [*labels, *around.texts]
-    for piece in pieces(text):
+    texts = [*labels, *around]
+    for piece in pieces(cell):
         value = only_value(piece)
-        called = _quantity(value, (*names, *around.texts[:1])) if value and not value.rough else None
+        called = _quantity(value, (*names, *around[:1])) if value and not value.rough else None
         if called is None:
             continue
         quantity, (number, unit) = called
-        if quantity.is_of_another(names) or (unit == "1" and any(Label(name).has_other_unit for name in labels)):
+        if quantity.is_of_another(names) or (unit == "1" and any(map(OTHER_UNIT.search, labels))):
             continue
         if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
             continue
-        for own, target in product(conditions(quantity, [piece, *texts]), around.targets):
+        for own, target in product(conditions(quantity, [piece, *texts]), targets):
             yield FoundFact(target, quantity.name, number, unit, tuple(own), *span)
 
 
@@ -75,7 +72,7 @@ def pieces(text: str) -> list[str]:
 
 def only_value(text: str) -> Value | None:
     """Return the value of a cell that holds one value and little else."""
-    found = [value for value in values(text) if not follows_per(text, value)]
+    found = [value for value in values(text) if not _PER.search(text, 0, value.start)]
     if len(found) != 1 or not _CELL_REST.fullmatch(text[: found[0].start] + " " + text[found[0].end :]):
         return None
     return found[0]
@@ -90,7 +87,8 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
     """Return the quantity that the labels name, and the value's number and unit; None if they say more than that."""
     loosely: Quantity | None = None
     for text in labels:
-        written, counted = ("", None) if value.unit else _unit((text, *labels))
+        units = (Label(one).unit for one in (text, *labels) if not value.unit)
+        written, counted = next((unit for unit in units if unit[1]), ("", None))
         found = [
             (quantity, read, sure, loose)
             for quantity, sure, loose in Label(text).meanings()
@@ -109,11 +107,6 @@ def _quantity(value: Value, labels: Sequence[str]) -> tuple[Quantity, tuple[str,
             return None
         loosely = quantity  # `Bandwidth` alone is none's: the next label must say that it is this quantity's
     return None
-
-
-def _unit(labels: Sequence[str]) -> tuple[str, Unit | None]:
-    """Return the first unit that the labels name."""
-    return next((unit for text in labels if (unit := Label(text).unit)[1]), ("", None))
 
 
 def plain(text: str) -> str:

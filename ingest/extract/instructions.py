@@ -29,8 +29,8 @@ _LONGEST_NAME = 80
 """Characters of an instruction's name that are kept as a condition."""
 
 
-def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects) -> Iterator[FoundFact]:
-    """Yield one fact for each shape and operand type that instructions in `text` name; spans are in `text`."""
+def instruction_shapes(text: str, at: int, around: tuple[str, ...], subjects: Subjects) -> Iterator[FoundFact]:
+    """Yield one fact for each shape and operand type that instructions name in `text`, which begins at `at`."""
     seen: set[tuple[str, str]] = set()
     for match in (*_MFMA.finditer(text), *_MMA.finditer(text)):
         start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())
@@ -41,10 +41,10 @@ def instruction_shapes(text: str, *, around: tuple[str, ...], subjects: Subjects
             seen.add((shape, dtype))
             sparse = match["kind"].startswith("s") if match.re is _MFMA else ".sp" in match["rest"]
             density = "sparse" if sparse else "dense"
-            named = subjects.most_specific(n.target for n in subjects.named(line)) or around
+            named = subjects.most_specific(n.name for n in subjects.named(line)) or around
             for target in () if UNKNOWN in named else named:
                 conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_LONGEST_NAME])
-                yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, start, start + len(line))
+                yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, at + start, at + start + len(line))
 
 
 def _spelt(match: re.Match[str], line: str) -> Iterator[tuple[str, str]]:

@@ -10,10 +10,11 @@ from kb.types.units import OTHER_UNITS, WRITTEN, Unit, unit_of
 _UNIT = re.compile(rf"(?<![A-Za-z])(?:{WRITTEN})(?![A-Za-z])")
 _NO_UNIT = re.compile(r"(?<![(\[])\b[BbW]\b(?![)\]])|(?<![A-Za-z\d])\d+[ -]?bits?\b")
 """Not units: a single letter outside brackets, and `32-bit`, which says what kind of thing something is."""
-_OTHER_UNIT = re.compile(
+OTHER_UNIT = re.compile(
     rf"[(\[,]\s*(?:{OTHER_UNITS}|[munµ]?s)[²2]?(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:[munµ][AVs]|°C|℃)(?![A-Za-z0-9])"
 )
-"""`Current (mA)` or `Time in us`; a bare `V` names other things too."""
+"""A unit that no quantity of kb has: a bare number below `Current (mA)` or `Time in us` is no count. A bare `V` names
+other things too."""
 _SHARE = re.compile(r"(?:\bper|/|\beach|\bevery)[\s-]*(?P<number>\d+\s+)?(?:active\s+)?$", re.IGNORECASE)
 _EACH = re.compile(r"(?<=s)(?:\s+of\s+[\d.,]+\s*\w+$|\s*,?\s*(?:with\s+)?each\s+\w)")
 """Text behind several things that each have the value: `16 banks of 4 KB`, `132 SMs, each of which has`."""
@@ -38,11 +39,6 @@ class Label:
         """The last unit that the label names, as written and as kb understands it."""
         found = [m.group() for m in _UNIT.finditer(_NO_UNIT.sub(" ", self.text))]
         return (found[-1], unit_of(found[-1])) if found else ("", None)
-
-    @property
-    def has_other_unit(self) -> bool:
-        """Whether the label names a unit that no quantity of kb has; then a bare number below it is no count."""
-        return _OTHER_UNIT.search(self.text) is not None
 
     def meanings(self) -> list[tuple[Quantity, bool, bool]]:
         """Return each named quantity, whether the label says no more, and whether the word often means other things."""

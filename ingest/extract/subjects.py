@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from kb.facts.quantities import CACHED_TEXTS
-from kb.siblings import siblings_of
+from kb.siblings import Mention, siblings_of
 from kb.targets import ROOT, Targets
 from kb.types.spellings import without
 
@@ -29,13 +28,6 @@ _TECHNICAL = re.compile(
 """Words that look like a product's name but mean a data type, a memory or a register."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    start: int
-    end: int
-    target: str
-
-
 class Subjects:
     """Finds targets in the documents of one target.
 
@@ -56,33 +48,33 @@ class Subjects:
         self._siblings = siblings_of(targets, own)
         self._cached = lru_cache(CACHED_TEXTS)(self._find)
 
-    def named(self, text: str) -> tuple[Named, ...]:
+    def named(self, text: str) -> tuple[Mention, ...]:
         """Return every mention of a target or of an unknown product, in order."""
         return self._cached(text)
 
-    def _find(self, text: str) -> tuple[Named, ...]:
+    def _find(self, text: str) -> tuple[Mention, ...]:
         found = self._known(text)
         taken = {at for n in found for at in range(n.start, n.end)}
         found += [
-            Named(match.start(), match.end(), target.name)
+            Mention(match.start(), match.end(), target.name)
             for match in _CAPABILITY.finditer(text)
             if (target := self._targets.find(f"sm_{match[1]}{match[2]}"))
         ]
         products = [m.span() for m in _PRODUCT.finditer(text) if not _TECHNICAL.fullmatch(m.group())]
         products += [(mention.start, mention.end) for mention in self._siblings.unknown(text)]
-        found += [Named(start, end, UNKNOWN) for start, end in dict(products).items() if start not in taken]
+        found += [Mention(start, end, UNKNOWN) for start, end in dict(products).items() if start not in taken]
         return tuple(sorted(found, key=lambda n: n.start))
 
-    def _known(self, text: str) -> list[Named]:
+    def _known(self, text: str) -> list[Mention]:
         """Return mentions of targets. Beside a chip of the document's family, the name of another maker is ignored."""
         found = [
-            Named(start, end, UNKNOWN if _VARIANT.match(text, end) else target)
+            Mention(start, end, UNKNOWN if _VARIANT.match(text, end) else target)
             for start, end, target in self._finder(text)
             if text[start:end].lower() not in _LANGUAGES
         ]
-        if any(named.target in self._family for named in found):
-            return [named for named in found if named.target not in self._makers]
-        return [Named(n.start, n.end, UNKNOWN) if n.target in self._makers else n for n in found]
+        if any(named.name in self._family for named in found):
+            return [named for named in found if named.name not in self._makers]
+        return [Mention(n.start, n.end, UNKNOWN) if n.name in self._makers else n for n in found]
 
     def _families_of(self, names: Iterable[str]) -> frozenset[str]:
         return frozenset(a for name in names if name for a in self._targets.lineage(name)[1:])
@@ -105,7 +97,7 @@ class Subjects:
         """Return the targets that the innermost heading names; a family named below its chip stands for that chip."""
         names: tuple[str, ...] = ()
         for title in titles:
-            wider, inner = self._families_of(names), self.most_specific(named.target for named in self.named(title))
+            wider, inner = self._families_of(names), self.most_specific(named.name for named in self.named(title))
             names = tuple(name for name in inner if name not in wider) or names
         return names
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingest.builder import Row, Table
-from ingest.extract.cells import Around, FoundFact, begins_with_value, cell_facts, only_value, plain
+from ingest.extract.cells import FoundFact, begins_with_value, cell_facts, only_value, plain
 from ingest.extract.labels import Label
 from ingest.extract.subjects import UNKNOWN, Subjects
 
@@ -42,8 +42,7 @@ def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subje
             above = header[column] if column < len(header) else ""
             if (targets := owners.of(row, column)) and not (owners.is_item(row) and _is_of_row(beside, above)):
                 labels = [*beside, above] if owners.of_column(column) else [above, *beside]
-                around = Around(targets, tuple(context[:2]))
-                yield from cell_facts(text, row.spans[column], labels, around, subjects)
+                yield from cell_facts(text, row.spans[column], targets, labels, context[:2], subjects)
 
 
 def _is_of_row(beside: Sequence[str], above: str) -> bool:
@@ -53,8 +52,6 @@ def _is_of_row(beside: Sequence[str], above: str) -> bool:
 
 
 class _Owners:
-    """The targets that own the cells of a table."""
-
     def __init__(self, table: Table, header: Sequence[str], context: Sequence[str], subjects: Subjects) -> None:
         """`context` is what introduces the table, its caption and its headings, innermost first."""
         self._subjects = subjects
@@ -79,13 +76,11 @@ class _Owners:
         """Return the owners of a cell; empty if its row or column belongs to an unknown product."""
         by_row = self._rows[self._index[row.start]]
         is_product = self._by_row and (by_row or not Label(plain(row.cells[0])).quantities)
-        if self._by_column and not is_product:
-            return _known(self.of_column(column))
-        if is_product and not self._by_column:
-            return _known(by_row)
-        if is_product:
-            return _known(self._subjects.most_specific((*self.of_column(column), *by_row)))
-        return _known(self._around or (self._subjects.own,))
+        owners = self._around or (self._subjects.own,)
+        if self._by_column or is_product:
+            by_column = self.of_column(column) if self._by_column else ()
+            owners = self._subjects.most_specific((*by_column, *(by_row if is_product else ())))
+        return () if UNKNOWN in owners else owners
 
     def _of_rows(self, rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
         """Return the targets of each row. The first column counts if it names any product, another if it names many."""
@@ -100,11 +95,7 @@ class _Owners:
         return [self._subjects.most_specific(own) for own in named]
 
     def _named(self, text: str) -> tuple[str, ...]:
-        names = [n.target for n in self._subjects.named(text)]
+        names = [n.name for n in self._subjects.named(text)]
         if self._capability:
             names += self._subjects.capabilities(text)
         return self._subjects.most_specific(names)
-
-
-def _known(names: tuple[str, ...]) -> tuple[str, ...]:
-    return () if UNKNOWN in names else names

@@ -80,15 +80,6 @@ def values(text: str) -> Iterator[Value]:
             plain = str(2 ** int(power)) if int(power) < 64 else ""
         else:
             plain = match["number"].replace(",", "")
-        if plain and (match["shape"] or match["rows"] or _is_finite(plain)):
+        if plain and ("x" in plain or (len(plain) <= MOST_DIGITS and math.isfinite(float(plain)))):
             unit = match["unit"] or (f"{match['prefix']}B" if match["prefix"] else "")
             yield Value(match.start(), match.end(), plain, unit, bool(match["about"]), bool(match["prefix"]))
-
-
-def follows_per(text: str, value: Value) -> bool:
-    """Whether a value counts the things that share an amount: `per 2 CUs`."""
-    return bool(re.search(r"\bper\s+$", text[: value.start], re.IGNORECASE))
-
-
-def _is_finite(number: str) -> bool:
-    return len(number) <= MOST_DIGITS and math.isfinite(float(number))

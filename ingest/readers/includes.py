@@ -253,7 +253,6 @@ def _candidates(directive: Directive, path: Path, root: Path) -> Sequence[Path]:
 
 
 def _part(content: str, options: dict[str, str]) -> str:
-    """Return the part of `content` that the options of an include select."""
     lines = content.split("\n")
     if "anchor" in options:
         lines = _between_anchors(lines, options["anchor"])

@@ -23,9 +23,10 @@ _VERBATIM = ("text/plain", "text/latex")
 
 def read(source: Source) -> ParsedDocument:
     try:
-        notebook = _read_json(source.text)
+        value = json.loads(source.text, strict=False, object_pairs_hook=_Members)
     except json.JSONDecodeError as error:
         raise DocumentError(f"{source.path} is no JSON: {error}", hint="save the notebook again") from error
+    notebook = _placed(value, (found.start() for found in _STRING.finditer(source.text)))
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise DocumentError(f"{source.path} has no cells", hint="save it as a notebook of format 4")
     page = _Page(source.text)
@@ -60,12 +61,6 @@ class _Text(str):
 
 class _Members(list[tuple[str, object]]):
     """An object of JSON with all its members, those of one name too, in the order of the file."""
-
-
-def _read_json(text: str) -> object:
-    """What a text of JSON holds, with strings that know where they stand."""
-    value = json.loads(text, strict=False, object_pairs_hook=_Members)
-    return _placed(value, (found.start() for found in _STRING.finditer(text)))
 
 
 def _placed(value: object, places: Iterator[int]) -> object:

@@ -10,12 +10,8 @@ Vectors = NDArray[np.float32]
 """Shape (texts, dimensions); every row has length 1, so a dot product is a cosine."""
 
 
-class Embedder(Protocol):
-    """Turns text into unit vectors; may embed documents and queries differently."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies weights, backend and precision. Vectors with different fingerprints are never compared."""
+class Tokenizer(Protocol):
+    """The part of an embedder that counts tokens."""
 
     @property
     def max_tokens(self) -> int:
@@ -23,6 +19,14 @@ class Embedder(Protocol):
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Character span (start, end) of each token of `text`, in order, without special tokens."""
+
+
+class Embedder(Tokenizer, Protocol):
+    """Turns text into unit vectors; may embed documents and queries differently."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies weights, backend and precision. Vectors with different fingerprints are never compared."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
 

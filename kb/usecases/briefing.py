@@ -190,7 +190,7 @@ class _Reader:
         self._said: list[Statement] = []
         self.has_example = False
         chip = subject.targets[0]
-        self._siblings = siblings_of(home.targets, chip).about
+        self._siblings = siblings_of(home.targets, chip).named
         self._scope = Scope(chip, home.targets.scope(chip), chip=chip)
 
     def answer(self, question: Question) -> Answer:

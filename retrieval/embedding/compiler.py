@@ -73,8 +73,6 @@ def load_embedder(
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Compiles one model for this machine."""
-
     model: EmbeddingModel
     cache: Path
     notify: Callable[[str], None]

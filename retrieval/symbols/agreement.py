@@ -20,8 +20,6 @@ SIDES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An occurrence in its document."""
-
     document: NamingDocument
     occurrence: Occurrence
 

@@ -17,7 +17,7 @@ from kb.types.records import Trust
 from kb.types.symbols import SymbolKind, SymbolPlace, SymbolReport
 from retrieval.names import nearest_names
 from retrieval.symbols.agreement import Use, by_target
-from retrieval.symbols.occurrences import Occurrence, occurrences
+from retrieval.symbols.occurrences import occurrences
 
 SOURCE_CODE = "code"
 """The format of documents that are source code."""
@@ -86,7 +86,8 @@ def _unqualified(catalog: Catalog, qualifier: str, name: str, *, targets: Collec
     """Where documents about `qualifier` state an unqualified name; if none does, where others state its interface."""
     uses = [u for u in _uses(catalog.documents_naming(name, targets=targets), name) if not u.occurrence.qualifier]
     stated = [u for u in uses if u.occurrence.kind in (SymbolKind.DEFINITION, SymbolKind.ROW)]
-    return [u for u in stated if _is_about(u.document, qualifier)] or [
+    about = re.compile(rf"(?<![A-Za-z0-9]){re.escape(qualifier)}(?![A-Za-z0-9])", re.IGNORECASE)
+    return [u for u in stated if about.search(f"{u.document.path} {u.document.title}")] or [
         u for u in stated if _is_plain_definition(u) and not u.occurrence.has_body
     ]
 
@@ -96,16 +97,10 @@ def _uses(documents: Sequence[NamingDocument], name: str, *, ignore_case: bool =
     for document in documents:
         is_code = document.format == SOURCE_CODE
         found = occurrences(document.text, name, is_code=is_code, ignore_case=ignore_case)
-        uses += (Use(document, one) for one in (_without_headings(found) if is_code else found))
+        # The reader made headings of the definitions below them.
+        is_twice = is_code and any(one.kind is SymbolKind.DEFINITION and not one.in_heading for one in found)
+        uses += (Use(document, one) for one in found if not (is_twice and one.in_heading))
     return uses
-
-
-def _without_headings(found: list[Occurrence]) -> list[Occurrence]:
-    """The occurrences in source code, without the headings that the reader made of the definitions below them."""
-    defined = [one for one in found if one.kind is SymbolKind.DEFINITION]
-    if all(one.in_heading for one in defined):
-        return found
-    return [one for one in found if not one.in_heading]
 
 
 def _is_plain_definition(use: Use) -> bool:
@@ -116,11 +111,6 @@ def _parted(name: str) -> tuple[str, str]:
     """The last qualifier and the last part of a dotted name; empty if the last part says nothing by itself."""
     *qualifiers, last = re.split(r"\.|::", name)
     return (qualifiers[-1] if qualifiers and len(last) >= LEAST_LAST_PART else "", last)
-
-
-def _is_about(document: NamingDocument, qualifier: str) -> bool:
-    about = re.compile(rf"(?<![A-Za-z0-9]){re.escape(qualifier)}(?![A-Za-z0-9])", re.IGNORECASE)
-    return bool(about.search(f"{document.path} {document.title}"))
 
 
 def _older(uses: Sequence[Use]) -> dict[int, int]:

@@ -87,10 +87,6 @@ class _Page:
     def _fences(self) -> list[re.Match[str]]:
         return list(_FENCE.finditer(self.text))
 
-    @cached_property
-    def _fence_starts(self) -> list[int]:
-        return [fence.start() for fence in self._fences]
-
     def occurrence(self, match: re.Match[str]) -> Occurrence:
         start, end = match.span()
         line_start = self.text.rfind("\n", 0, start) + 1
@@ -98,7 +94,7 @@ class _Page:
         line = self.text[line_start : line_end if line_end >= 0 else len(self.text)]
         before = _QUALIFIER.search(self.text[line_start:start])
         place = _Place(self.text, match[0], start, line_start, line, before[0] if before else "")
-        at = bisect_right(self._fence_starts, start) - 1
+        at = bisect_right(self._fences, start, key=re.Match.start) - 1
         fence = self._fences[at] if at >= 0 and start < self._fences[at].end() else None
         if fence:
             return place.in_code(fence[1].strip("{} ").split(" ")[0], *fence.span(2))
@@ -154,7 +150,6 @@ class _Place:
 
     @property
     def _stated(self) -> str:
-        """The name with its list."""
         return f"{self.qualifier}{self.name}({self._list})"
 
     @cached_property
@@ -189,10 +184,8 @@ class _Place:
         ]
         if self._is_longer or len(plain) > 1 or (plain and _LINKING.search(lead)):
             return self._as(SymbolKind.MENTION, 0)
-        if not lead.strip() or not words:
+        if not lead.strip() or len(words) <= 2 or self._list is not None:
             return self._as(SymbolKind.DEFINITION, int(bool(words)), stated=self._signature())
-        if len(words) <= 2 or self._list is not None:
-            return self._as(SymbolKind.DEFINITION, 1, stated=self._signature())
         return self._as(SymbolKind.MENTION, 0)
 
     def in_table(self) -> Occurrence:
@@ -217,9 +210,7 @@ class _Place:
             if not self._list and not self._lead:
                 return self._as(SymbolKind.ROW, 2)
             return self._as(SymbolKind.DEFINITION, 1, f"{self._lead}{self._stated}", stated=self._signature())
-        if self._lead.strip() or self._is_longer:
-            return self._called(rank=1) or self._as(SymbolKind.MENTION, 1)
-        if not self._begins_paragraph:
+        if self._lead.strip() or self._is_longer or not self._begins_paragraph:
             return self._called(rank=1) or self._as(SymbolKind.MENTION, 1)
         if self._has_parameters:
             return self._as(SymbolKind.DEFINITION, 3, stated=self._signature())

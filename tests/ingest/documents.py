@@ -110,7 +110,7 @@ def _apply(builder: DocumentBuilder, operations: list[tuple[object, ...]]) -> No
             case "text", [text, line, depth]:
                 builder.text(text, line, depth=depth)
             case "item", [text, line, depth]:
-                builder.item(text, line, depth=depth)
+                builder.text(text, line, depth=depth, marker="-")
             case "table", [rows, header_rows, line, caption]:
                 lines = range(line, line + len(rows))
                 builder.table(rows, header_rows=header_rows, row_lines=lines, caption=caption)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.chunk import chunk
 from ingest.facts import HEADER
-from ingest.windows import Tokenizer
 from kb.catalog import ChunkRecord
+from kb.types.embedding import Tokenizer
 from tests.conftest import HashEmbedder
 from tests.ingest.chunks import (
     ByteTokenizer,
@@ -186,7 +186,10 @@ def test_the_header_of_a_table_with_one_row_or_none_is_kept(names: list[str], ro
 @pytest.mark.parametrize("kind", ["text", "code", "item"])
 def test_a_chunk_is_code_only_if_all_of_it_is_code(kind: str) -> None:
     builder = DocumentBuilder()
-    getattr(builder, kind)("One.", 1)
+    if kind == "code":
+        builder.code("One.", 1)
+    else:
+        builder.text("One.", 1, marker="-" if kind == "item" else "")
     alone = chunks_of(builder.build())
 
     builder.table([[Cell("x")]], header_rows=0, row_lines=[2])

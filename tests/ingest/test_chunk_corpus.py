@@ -6,9 +6,9 @@ import pytest
 
 from ingest.builder import ParsedDocument
 from ingest.chunk import CHUNK_CHARACTERS, chunk
-from ingest.windows import Tokenizer
 from kb.errors import MissingModelError
 from kb.settings import DEFAULT_MODEL
+from kb.types.embedding import Tokenizer
 from retrieval.embedding.compiler import load_embedder
 from tests.conftest import CORPUS, needs_corpus
 from tests.ingest.chunks import check_bodies, check_coverage, check_cuts, check_leads, check_size, check_windows

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kb.usecases.knowledge_base import KnowledgeBase
-from retrieval.listings import begins_inside, code_in, ends_inside, with_whole_listings
+from retrieval.listings import begins_inside, code_in, ends_inside, with_whole_listing
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_hit_in_a_long_listing_comes_with_all_of_it_and_nothing_else(kb: Knowl
     kb.ingest([tmp_path / "kernel.md"], target="mi300x")
 
     found = kb.search("step_060", target="mi300x", limit=1).hits
-    [whole] = with_whole_listings([found[0].model_copy(update={"before": (), "after": ()})], kb.catalog)
+    whole = with_whole_listing(found[0].model_copy(update={"before": (), "after": ()}), kb.catalog)
 
     text = "\n".join(p.text for p in (*whole.before, whole.passage, *whole.after))
     assert len(whole.before + whole.after) > 1

@@ -14,7 +14,7 @@ from ingest.readers.asciidoc import syntax
 from ingest.readers.asciidoc.inline import inline
 from ingest.readers.asciidoc.source import ATTRIBUTE, Attributes, expand
 from ingest.readers.asciidoc.syntax import Style
-from ingest.readers.asciidoc.table import RawCell, RawTable, raw_table
+from ingest.readers.asciidoc.table import RawCell, raw_table
 from ingest.readers.html.reader import add_html
 from ingest.readers.macros import with_macro_warning
 from ingest.source import Source
@@ -296,7 +296,7 @@ class _Blocks:
             self._at += 1
             text = "\n".join([text, *self._paragraph_lines(in_item=True)])
         self._open_list(kind)
-        self._out.item(self._document.inline(text), first, depth=self._indent - 1, marker=shown)
+        self._out.text(self._document.inline(text), first, depth=self._indent - 1, marker=shown)
         self._is_attached = match.re is syntax.TERM and text.endswith(":")
         self._style = Style()
         return True
@@ -336,20 +336,20 @@ class _Blocks:
 
     def _table(self, body: Sequence[str], first: int, mark: str) -> None:
         lines = ["" if syntax.COMMENT.match(line) else line for line in body]
-        table = raw_table(lines, mark=mark, named=self._style.named, options=self._style.options)
+        rows, header_rows = raw_table(lines, mark=mark, named=self._style.named, options=self._style.options)
         self._end_lead()
-        if any(cell.style == "a" and _is_table(cell) for row in table.rows for cell in row):
+        if any(cell.style == "a" and any(ln.startswith("!===") for ln in cell.lines) for row in rows for cell in row):
             self._caption()
-            self._layout(table, first)
+            self._layout(rows, first)
             return
         numbers = [first]
-        for row in table.rows:
+        for row in rows:
             numbers.append(first + row[0].at if row else numbers[-1])
         cells = [
-            [Cell(self._cell(cell, first, is_header=r < table.header_rows), cell.rows, cell.columns) for cell in row]
-            for r, row in enumerate(table.rows)
+            [Cell(self._cell(cell, first, is_header=r < header_rows), cell.rows, cell.columns) for cell in row]
+            for r, row in enumerate(rows)
         ]
-        self._out.table(cells, header_rows=table.header_rows, row_lines=numbers[1:], caption=self._style.title)
+        self._out.table(cells, header_rows=header_rows, row_lines=numbers[1:], caption=self._style.title)
 
     def _cell(self, cell: RawCell, first: int, *, is_header: bool) -> str:
         if cell.style == "a" and not is_header:
@@ -363,22 +363,17 @@ class _Blocks:
         _Blocks(replace(self._document, out=builder), cell.lines, first=first + cell.at).read()
         return builder.build()
 
-    def _layout(self, table: RawTable, first: int) -> None:
+    def _layout(self, rows: Sequence[Sequence[RawCell]], first: int) -> None:
         """Write a table that only places others: tables side by side become one if they have equally many rows."""
-        for row in table.rows:
+        for row in rows:
             grids = [_grid(self._apart(cell, first)) for cell in row]
             if all(grids) and len({len(grid) for grid in grids}) == 1:
-                rows = [
-                    [Cell(text) for _, cells in together for text in cells] for together in zip(*grids, strict=True)
-                ]
-                self._out.table(rows, header_rows=0, row_lines=[line for line, _ in grids[0]])
+                joined = zip(*grids, strict=True)
+                cells = [[Cell(text) for _, texts in together for text in texts] for together in joined]
+                self._out.table(cells, header_rows=0, row_lines=[line for line, _ in grids[0]])
             else:
                 for cell in row:
                     _Blocks(self._document, cell.lines, first=first + cell.at, depth=self._indent).read()
-
-
-def _is_table(cell: RawCell) -> bool:
-    return any(line.startswith("!===") for line in cell.lines)
 
 
 def _flat(document: ParsedDocument, block: Block) -> str:

@@ -135,7 +135,6 @@ def _options(content: str) -> dict[str, str]:
 
 
 def _part(content: str, options: dict[str, str]) -> str:
-    """Return the part of `content` that `lines` and `tags` select."""
     lines = content.split("\n")
     if wanted := options.get("lines"):
         ranges = [re.fullmatch(r"(\d{1,9})(?:\.\.(-?\d{0,9}))?", part.strip()) for part in re.split("[,;]", wanted)]

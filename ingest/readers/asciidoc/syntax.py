@@ -50,17 +50,12 @@ class Style:
 
     def add(self, content: str) -> None:
         positional: list[str] = []
-        at = 0
-        while at < len(content):
-            match = ARGUMENT.match(content, at)
-            if match is None or match.end() == at:
-                break
-            at = match.end()
+        for match in ARGUMENT.finditer(content):
             name, *values = match.groups()
             value = next((v for v in values if v is not None), "").strip()
             if name:
                 self.named[name] = value
-            else:
+            elif match[0]:
                 positional.append(value)
         if positional:
             name, *shorthands = re.split(r"(?=[%#.])", positional[0])
@@ -81,11 +76,8 @@ class Style:
 
 def labels(text: str) -> dict[str, str]:
     """Map each anchor to the text of its references: the anchor's own text, or the title below it."""
-    labels = {}
-    for name, shown, short, heading, title in LABELLED_ANCHOR.findall(text):
-        if label := shown or heading or title:
-            labels[name or short] = label
-    return labels
+    found = LABELLED_ANCHOR.findall(text)
+    return {name or short: label for name, own, short, *below in found if (label := own or below[0] or below[1])}
 
 
 def begins(line: str, rules: Iterable[re.Pattern[str]]) -> bool:

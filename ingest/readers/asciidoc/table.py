@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.grouping import grouped
 from ingest.readers.delimited import csv_rows
 
 _COLUMN = re.compile(r"(?:(\d{1,4})\*)?[<^>]?(?:\.[<^>])?[\d.]*[%~]?([a-z])?")
@@ -34,14 +35,10 @@ class RawCell:
         return "\n".join(self.lines).strip()
 
 
-@dataclass(slots=True)
-class RawTable:
-    rows: list[list[RawCell]]
-    header_rows: int
-
-
-def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], options: set[str]) -> RawTable:
-    """Return the cells of a table; `mark` is the first character of its delimiter."""
+def raw_table(
+    lines: Sequence[str], *, mark: str, named: Mapping[str, str], options: set[str]
+) -> tuple[list[list[RawCell]], int]:
+    """Return the rows of a table and the number of its header rows; `mark` is the first character of its delimiter."""
     form = named.get("format", {",": "csv", ":": "dsv"}.get(mark, "psv"))
     separator = named.get("separator", _OF_FORMAT.get(form, mark if mark in "|!" else "|")).replace("\\t", "\t") or "|"
     styles = _styles(named["cols"]) if "cols" in named else []
@@ -58,7 +55,7 @@ def raw_table(lines: Sequence[str], *, mark: str, named: Mapping[str, str], opti
             cell.style = cell.style or style
     implied = begins and len(lines) > 1 and bool(lines[0]) and not lines[1] and "noheader" not in options
     is_header = "header" in options or implied or ("noheader" not in options and _is_tall_header(rows, lines))
-    return RawTable(rows, min(len(rows), _height(rows)) if is_header else 0)
+    return rows, min(len(rows), _height(rows)) if is_header else 0
 
 
 def _height(rows: Sequence[Sequence[RawCell]]) -> int:
@@ -79,7 +76,6 @@ def _is_tall_header(rows: Sequence[Sequence[RawCell]], lines: Sequence[str]) -> 
 
 
 def _styles(columns: str) -> list[str]:
-    """Return the style of each column."""
     if columns.strip().isdigit():
         return [""] * min(int(columns), MAX_COLUMNS)
     styles: list[str] = []
@@ -115,12 +111,8 @@ def _cells(lines: Sequence[str], separator: str) -> Iterator[RawCell]:
 
 def _width(cells: Sequence[RawCell]) -> int:
     """Count the columns of the first row, which ends before the next line that begins with a cell."""
-    width = 0
-    for cell in cells:
-        if width and cell.begins_line:
-            break
-        width += cell.columns * cell.copies
-    return width
+    first = next(grouped(cells, lambda row, cell: not cell.begins_line), [])
+    return sum(cell.columns * cell.copies for cell in first)
 
 
 def _flow(cells: Sequence[RawCell], width: int) -> list[list[RawCell]]:

@@ -46,8 +46,6 @@ class _Block:
 
 
 class _Braces:
-    """Finds definitions that end with a brace."""
-
     def __init__(self, code: Code, name: Callable[[str], tuple[str, int] | None]) -> None:
         self._code = code
         self._name = name
@@ -67,8 +65,8 @@ class _Braces:
                 if closed.definition and at - closed.begin < _LONGEST_HEADER and _GOES_ON.match(self._bare, at):
                     begin = closed.begin
                     continue
-            elif blocks[-1].is_searched and self._declares(begin, at):
-                blocks[-1].inner += filter(None, [self._defined(begin, at)])
+            elif blocks[-1].is_searched and self._is_c:
+                blocks[-1].inner += filter(None, [self._defined(begin, at, with_type=True)])
             begin = at + 1
         while len(blocks) > 1:
             self._close(blocks.pop(), blocks[-1], len(self._bare))
@@ -77,21 +75,18 @@ class _Braces:
     def _header(self, begin: int, at: int) -> str:
         return self._bare[max(begin, at - _LONGEST_HEADER) : at]
 
-    def _defined(self, begin: int, at: int) -> Definition | None:
-        """Return what the statement from `begin` to the brace or semicolon at `at` defines or declares."""
+    def _defined(self, begin: int, at: int, *, with_type: bool = False) -> Definition | None:
+        """Return what the statement from `begin` to the brace or semicolon at `at` defines or declares.
+
+        A declaration has a type before its name (`with_type`); without one, it is a call.
+        """
         header = self._header(begin, at)
-        if (found := self._name(header)) is None:
+        name, place = self._name(header) or ("", -1)
+        if place < 0 or (with_type and not header[:place].strip()):
             return None
-        name, place = found
         line = self._code.line_of(at - len(header) + place)
         first = self._code.line_of(at - len(header.lstrip())) if self._is_c else line
         return Definition(name, self._code.above(first), line, self._code.line_of(at) + 1)
-
-    def _declares(self, begin: int, at: int) -> bool:
-        """Whether the statement is a declaration in the family of C, with a type before its name, and not a call."""
-        header = self._header(begin, at)
-        found = self._name(header) if self._is_c else None
-        return bool(found and header[: found[1]].strip())
 
     def _opened(self, begin: int, at: int, outer: _Block) -> _Block:
         if not outer.is_searched:

@@ -47,12 +47,13 @@ class Code:
         """Whether a compiler sees only blanks."""
         return not self._uncommented[line].strip()
 
-    def is_comment(self, line: int) -> bool:
-        return bool(self.lines[line].strip()) and self.says_nothing(line)
-
     def above(self, line: int) -> int:
         """Return the first of the comments and attributes that stand directly above `line`."""
-        while line and (self.is_comment(line - 1) or _ATTRIBUTE.match(self.lines[line - 1])):
+        while (
+            line
+            and (above := self.lines[line - 1]).strip()
+            and (self.says_nothing(line - 1) or _ATTRIBUTE.match(above))
+        ):
             line -= 1
         return line
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from selectolax.lexbor import LexborNode
 
-from ingest.readers.html.text import UNSEEN_CLASSES, children, classes, unmarked
+from ingest.readers.html.text import UNSEEN_CLASSES, children, classes, path, unmarked
 
 _NO_CODE = {"button", "script", "style"}
 _LINES = {"div", "li", "tr"}
@@ -37,12 +37,7 @@ def code_of(node: LexborNode, left_out: Set[int] = frozenset()) -> Iterator[str]
 
 def language_of(node: LexborNode) -> str:
     """The language that a class of the listing, or of an element around it, names."""
-    around: list[LexborNode] = []
-    place: LexborNode | None = node
-    while place is not None and len(around) < 3:
-        around.append(place)
-        place = place.parent
-    for place in filter(None, [node.css_first("code"), *around]):
+    for place in filter(None, [node.css_first("code"), *islice(path(node), 3)]):
         for name in classes(place):
             if (found := _LANGUAGE.fullmatch(name)) and found[1] not in _NO_LANGUAGE:
                 return found[1]
@@ -91,20 +86,16 @@ def _inside(listing: LexborNode) -> list[LexborNode]:
 def _beside(listing: LexborNode, root: LexborNode) -> list[LexborNode]:
     """The element beside a listing that holds as many numbers as that has lines."""
     lines = unmarked("".join(code_of(listing))).strip("\n").count("\n") + 1
-    place = listing
-    for _ in range(_BESIDE_LEVELS):
-        around = place.parent
-        if around is None or place.mem_id == root.mem_id or place.tag in ("li", "main", "article", "section"):
+    for place in islice(path(listing), _BESIDE_LEVELS):
+        if place.parent is None or place.mem_id == root.mem_id or place.tag in ("li", "main", "article", "section"):
             break
         for other in (_neighbour(place, "prev"), _neighbour(place, "next")):
             if other is not None and _counts(other, lines):
                 return [other]
-        place = around
     return []
 
 
 def _neighbour(node: LexborNode, side: Literal["prev", "next"]) -> LexborNode | None:
-    """The next element on one side."""
     other: LexborNode | None = getattr(node, side)
     while other is not None and not other.is_element_node:
         other = getattr(other, side)
@@ -114,9 +105,7 @@ def _neighbour(node: LexborNode, side: Literal["prev", "next"]) -> LexborNode | 
 def _counts(node: LexborNode, lines: int) -> bool:
     """Whether an element holds only the numbers of so many lines."""
     texts = unmarked(node.text(separator=" ") or "").split()
-    if not texts or len(texts) > lines + 1 or not all(text.isdecimal() for text in texts):
-        return False
-    if abs(len(texts) - lines) > 1:
+    if not texts or abs(len(texts) - lines) > 1 or not all(text.isdecimal() for text in texts):
         return False
     names = " ".join(name for part in (node, *islice(children(node), 3)) for name in classes(part))
     may_be_output = node.tag not in ("td", "th") and node.css_first("pre") is not None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from selectolax.lexbor import LexborNode
 
@@ -16,6 +17,7 @@ from ingest.readers.html.text import (
     line_marks,
     line_of,
     parse,
+    path,
     unmarked,
     without_delimiters,
 )
@@ -49,7 +51,8 @@ _Rows = Sequence[tuple[LexborNode, Sequence[LexborNode]]]
 
 def read(source: Source) -> ParsedDocument:
     builder = DocumentBuilder()
-    _Reader(builder, 1).page(parse(source.text, 1))
+    body = parse(source.text, 1)
+    _Reader(builder, body, 1).page(body)
     for include in _INCLUDE.finditer(source.text):
         line = source.text.count("\n", 0, include.start()) + 1
         builder.warnings.append(f"line {line}: include of {include[1]}: a server adds it")
@@ -58,7 +61,8 @@ def read(source: Source) -> ParsedDocument:
 
 def add_html(builder: DocumentBuilder, markup: str, first_line: int) -> None:
     """Add a piece of HTML that begins on `first_line` of its file."""
-    _Reader(builder, first_line).piece(parse(markup, first_line))
+    body = parse(markup, first_line)
+    _Reader(builder, body, first_line).add(body)
 
 
 def flat_text(markup: str) -> str:
@@ -69,10 +73,9 @@ def flat_text(markup: str) -> str:
 
 
 class _Reader:
-    """Walks the page in document order."""
-
-    def __init__(self, builder: DocumentBuilder, line: int) -> None:
+    def __init__(self, builder: DocumentBuilder, body: LexborNode, line: int) -> None:
         self._out = builder
+
         self._run = TextFlow(line)
         self._depth = 0
         """Number of lists around the current node."""
@@ -80,14 +83,12 @@ class _Reader:
         """Marker of the list entry whose text comes next."""
         self._lead: list[LineText] = []
         """Beginning of the next text: the term it defines, or the kind of a note."""
-        self._told: set[int] = set()
-        """Nodes that are not written where they stand: line numbers, and what was written before its place."""
+        self._told, self._listings = line_numbers(body)
+        """Nodes that are not written where they stand: line numbers, and what was written before its place. Tables
+        that hold a line of code in each row."""
         self._furniture = {"nav", "title"}
-        self._listings: set[int] = set()
-        """Tables that hold a line of code in each row."""
 
     def page(self, body: LexborNode) -> None:
-        self._told, self._listings = line_numbers(body)
         main = _main(body)
         if main is None:
             self._furniture |= _AROUND
@@ -98,15 +99,11 @@ class _Reader:
         if main is None:
             self.add(body)
         else:
-            self._around(body, [node.mem_id for node in _path(main)])
-
-    def piece(self, body: LexborNode) -> None:
-        self._told, self._listings = line_numbers(body)
-        self.add(body)
+            self._around(body, [node.mem_id for node in path(main)])
 
     def _begins_with_title(self, content: LexborNode) -> bool:
         for heading in content.css(_TITLES):
-            if not any(self._is_furniture(around) for around in _path(heading)):
+            if not any(map(self._is_furniture, path(heading))):
                 return _HEADINGS.get(heading.tag or "", 1) == 1
         return False
 
@@ -115,13 +112,13 @@ class _Reader:
             self._walk(child)
         self._end_text(alone=True)
 
-    def _around(self, node: LexborNode, path: Sequence[int]) -> None:
-        """Write everything outside the main content; `path` leads from the main content outwards."""
+    def _around(self, node: LexborNode, way: Sequence[int]) -> None:
+        """Write everything outside the main content; `way` leads from the main content outwards."""
         for child in children(node):
-            if child.mem_id == path[0]:
+            if child.mem_id == way[0]:
                 self.add(child)
-            elif child.mem_id in path:
-                self._around(child, path)
+            elif child.mem_id in way:
+                self._around(child, way)
             else:
                 self._furnish(child)
 
@@ -217,7 +214,8 @@ class _Reader:
     def _definitions(self, node: LexborNode) -> None:
         self._end_text(alone=True)
         terms: list[LexborNode] = []
-        for child in _entries(node):
+        entries = (children(child) if child.tag == "div" else [child] for child in children(node))
+        for child in chain.from_iterable(entries):
             if child.tag == "dt":
                 terms.append(child)
             elif child.tag == "dd" and terms and terms[0].css_first(".descname, .sig-name") is not None:
@@ -312,19 +310,6 @@ def _main(body: LexborNode) -> LexborNode | None:
             case [main] if len(main.text() or "") >= _MAIN_SHARE * total:
                 return main
     return None
-
-
-def _path(node: LexborNode | None) -> Iterator[LexborNode]:
-    """Yield `node` and its ancestors."""
-    while node is not None:
-        yield node
-        node = node.parent
-
-
-def _entries(definitions: LexborNode) -> Iterator[LexborNode]:
-    """Yield terms and definitions; some may be inside a `div`."""
-    for child in children(definitions):
-        yield from children(child) if child.tag == "div" else [child]
 
 
 def _tab_parts(tab_set: LexborNode) -> Iterator[LexborNode]:

@@ -97,10 +97,14 @@ def _number(blanks: str) -> int:
 
 
 def children(node: LexborNode) -> Iterator[LexborNode]:
-    child = node.first_child
-    while child is not None:
-        yield child
-        child = child.next
+    return node.iter(include_text=True)
+
+
+def path(node: LexborNode | None) -> Iterator[LexborNode]:
+    """Yield `node` and its ancestors."""
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 def classes(node: LexborNode) -> set[str]:
@@ -176,7 +180,9 @@ class TextFlow:
         elif tag == "br":
             self.add("\n")
         elif tag == "img":
-            self.add(_image(node, names))
+            alt = node.attributes.get("alt") or ""
+            source = node.attributes.get("src") or ""
+            self.add(f"`{' '.join(alt.split())}`" if "math" in names else figure(alt, source))
         elif tag == "svg":
             text = self.aside(*children(node)).text
             self.add(f"[figure: {text}]" if text else "")
@@ -213,8 +219,3 @@ class TextFlow:
         before = self._pieces[-1].text[-1:] if self._pieces else ""
         joins = (before.isalnum() or before in ")]}`") and not text.startswith("[")
         self.add(script(sign, text) if joins else text)
-
-
-def _image(node: LexborNode, names: set[str]) -> str:
-    alt = node.attributes.get("alt") or ""
-    return f"`{' '.join(alt.split())}`" if "math" in names else figure(alt, node.attributes.get("src") or "")

@@ -161,7 +161,7 @@ class _Reader:
         """Add a list entry; `term` is joined to the first paragraph of its definition."""
         nodes = list(node.children)
         first = inline(nodes.pop(0)) if nodes and nodes[0].type == "paragraph" else ""
-        self._out.item(f"{term}: {first}" if term else first, _line(node), depth=self._depth, marker=marker)
+        self._out.text(f"{term}: {first}" if term else first, _line(node), depth=self._depth, marker=marker)
         self._depth += 1
         self._blocks(nodes, enclosed=True)
         self._depth -= 1

@@ -78,7 +78,9 @@ def _span(node: SyntaxTreeNode) -> str:
         case "softbreak" | "hardbreak":
             return "\n"
         case "image":
-            return figure(_described(node.content, str(node.attrs.get("title", ""))), str(node.attrs.get("src", "")))
+            said, title = node.content, str(node.attrs.get("title", ""))
+            description = said if title in said else ": ".join(filter(None, (said, title)))
+            return figure(description, str(node.attrs.get("src", "")))
         case "math_inline":
             return f"${node.content}$"
         case "math_inline_double":
@@ -89,11 +91,6 @@ def _span(node: SyntaxTreeNode) -> str:
             return _tag(node.content)
         case _:
             return _text(node)
-
-
-def _described(description: str, title: str) -> str:
-    """Return the description of a picture, and its title if that adds something."""
-    return description if title in description else f"{description}: {title}" if description else title
 
 
 def _tag(markup: str) -> str:

@@ -10,7 +10,8 @@ _CONTINUED = re.compile(
     r"|[(（]?(?:续|續|続き|つづき|계속)",
     re.IGNORECASE,
 )
-_TITLE = re.compile(rf"(?:{CAPTION.pattern})\s*[.:|–—-]?\s*(?-i:[^\W\da-z])", re.IGNORECASE)
+TITLE = re.compile(rf"(?:{CAPTION.pattern})\s*[.:|–—-]?\s*(?-i:[^\W\da-z])", re.IGNORECASE)
+"""A caption that goes on as a title does: 'Table 3. Registers', not 'Table 3 shows'."""
 _LONGEST_MARK = 30
 """Characters beside the mark in a line without a table's number."""
 
@@ -19,13 +20,5 @@ def is_continued(text: str) -> bool:
     """Whether a line above or in a table says that the table began before, or goes on."""
     text = text.strip(" .…·-–—")
     found = _CONTINUED.search(text)
-    if not found:
-        return False
-    if CAPTION.match(text):
-        return True
-    return len(text) - len(found[0]) <= _LONGEST_MARK and not text.endswith((",", ";"))
-
-
-def is_title(text: str) -> bool:
-    """Whether a line that begins as a caption goes on as a title does: 'Table 3. Registers', not 'Table 3 shows'."""
-    return bool(_TITLE.match(text))
+    stands_alone = found and len(text) - len(found[0]) <= _LONGEST_MARK and not text.endswith((",", ";"))
+    return bool(stands_alone or (found and CAPTION.match(text)))

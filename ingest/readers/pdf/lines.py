@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Protocol, TypeVar
 
+from ingest.grouping import grouped
 from ingest.readers.pdf.page import Box, Font, Glyph
 
 ASCENT, DESCENT = 0.75, 0.25
@@ -63,11 +64,6 @@ class Line:
     aside: str = ""
     """The link at the end of a line that has other text too."""
 
-    def without_links(self) -> str:
-        """Make the line a heading that has links beside it; return their text."""
-        self.text, aside, self.aside = self.title, self.aside, ""
-        return aside
-
     @property
     def style(self) -> Style:
         return self.font.name, self.font.size, self.font.bold
@@ -90,19 +86,11 @@ class Sheet:
 
 
 def pieces_of(glyphs: Iterable[Glyph]) -> list[GlyphRun]:
-    pieces: list[GlyphRun] = []
-    run: list[Glyph] = []
-    for glyph in glyphs:
-        if run and not _follows(run[-1], glyph):
-            pieces.append(_piece(run))
-            run = []
-        run.append(glyph)
-    if run:
-        pieces.append(_piece(run))
-    return pieces
+    return list(map(_piece, grouped(glyphs, _follows)))
 
 
-def _follows(last: Glyph, glyph: Glyph) -> bool:
+def _follows(run: Sequence[Glyph], glyph: Glyph) -> bool:
+    last = run[-1]
     size = max(last.font.size, glyph.font.size)
     return abs(glyph.y - last.y) <= 0.55 * size and -0.5 * size <= glyph.x0 - last.x1 <= _PIECE_GAP * size
 
@@ -117,19 +105,15 @@ def _piece(glyphs: list[Glyph]) -> GlyphRun:
 
 def rows_of(pieces: Iterable[GlyphRun]) -> list[list[GlyphRun]]:
     """Group pieces that stand side by side, from left to right."""
-    rows: list[list[GlyphRun]] = []
-    for piece in sorted(pieces, key=lambda p: p.y):
-        if rows and piece.y - rows[-1][0].y <= _tolerance(rows[-1][0], piece):
-            rows[-1].append(piece)
-        else:
-            rows.append([piece])
+    rows = grouped(sorted(pieces, key=lambda p: p.y), _is_beside)
     return [sorted(row, key=lambda p: p.box.x0) for row in rows]
 
 
-def _tolerance(first: GlyphRun, piece: GlyphRun) -> float:
-    """Return the largest step between baselines of one row; raised or lowered text is smaller than its line."""
-    small, large = sorted((first.size, piece.size))
-    return _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
+def _is_beside(row: Sequence[GlyphRun], piece: GlyphRun) -> bool:
+    """Whether the step between the baselines is that of one row; raised or lowered text is smaller than its line."""
+    small, large = sorted((row[0].size, piece.size))
+    most = _SAME_LINE * large if small > _SMALLER * large else _RAISED_LINE * small
+    return piece.y - row[0].y <= most
 
 
 def lines_of(pieces: Iterable[GlyphRun], links: Sequence[Box] = ()) -> list[Line]:

@@ -225,7 +225,6 @@ def _drawn(page: pdfium.PdfPage, turn: int) -> tuple[list[Box], list[Fill], list
 
 
 def _links(page: pdfium.PdfPage, turn: int) -> list[Box]:
-    """Return the areas of a page that lead elsewhere."""
     at, link, rect = ctypes.c_int(0), raw.FPDF_LINK(), raw.FS_RECTF()
     found: list[Box] = []
     while len(found) < _MOST_LINKS and raw.FPDFLink_Enumerate(page, at, link):

@@ -11,7 +11,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
-from ingest.readers.pdf.captions import CAPTION, is_continued, is_title
+from ingest.readers.pdf.captions import CAPTION, TITLE, is_continued
 from ingest.readers.pdf.figures import figures_of
 from ingest.readers.pdf.furniture import move_furniture
 from ingest.readers.pdf.lines import (
@@ -40,7 +40,7 @@ _UNKNOWN_SHARE = 0.3
 _WHOLE_PAGE = 0.5
 _HEADING_SIZE, _HEADING_CHARACTERS = 1.12, 120
 _CAPTION_GAP, _CAPTION_LINES = 30.0, 3
-_FAR = 1e6
+
 _CODE_GAP, _WITHIN_SENTENCE, _INDENT = 2.2, 1.3, 0.8
 
 _BULLET = re.compile(r"([•◦▪▫‣⁃∙·●○■□➢➤✓\ufffd*–—-])\s+(?=\S)")
@@ -108,8 +108,6 @@ def _sheet(page: Page) -> Sheet:
 
 
 class _Writer:
-    """Writes headings, paragraphs, lists, code and tables in reading order."""
-
     def __init__(self, builder: DocumentBuilder, sheets: Sequence[Sheet], bookmarks: Sequence[Bookmark]) -> None:
         self._out = builder
         self._sheets = sheets
@@ -182,7 +180,8 @@ class _Writer:
         is_whole = bool(title_keys(title) & title_keys(" ".join(line.text for line in lines)))
         for line in lines:
             if line.aside and not is_whole and (title or self._asides[line.aside] > 1):
-                self._out.furniture(line.without_links(), page)
+                self._out.furniture(line.aside, page)
+                line.text, line.aside = line.title, ""
         self._out.heading(level, joined([line.text for line in lines], self._words), page)
 
     def _title(self, parts: Sequence[Placed], i: int) -> list[Line]:
@@ -322,7 +321,8 @@ class _Writer:
 
     def _is_set_off(self, line: Line) -> bool:
         """Whether a line that begins as a caption is none of a paragraph about the table."""
-        return line.font.size < self._body or (line.font.bold and not self._body_is_bold) or is_title(line.text)
+        is_smaller, is_bolder = line.font.size < self._body, line.font.bold and not self._body_is_bold
+        return is_smaller or is_bolder or TITLE.match(line.text) is not None
 
     def _take_caption(self, parts: Sequence[Placed], i: int, lines: Sequence[Line], page: int) -> None:
         """Keep a caption for the table on its side in this document, else for the nearer one that has none."""
@@ -397,4 +397,4 @@ def _distances(parts: Sequence[Placed], i: int, lines: Sequence[Line]) -> tuple[
 def _distance(line: Line, parts: Sequence[Placed]) -> float:
     """Return the distance of a line from the nearest table of `parts`, in points."""
     tables = (part.box for part in parts if isinstance(part, Grid))
-    return min((min(abs(box.y0 - line.box.y1), abs(line.box.y0 - box.y1)) for box in tables), default=_FAR)
+    return min((min(abs(box.y0 - line.box.y1), abs(line.box.y0 - box.y1)) for box in tables), default=float("inf"))

@@ -8,6 +8,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from ingest.grouping import grouped
 from ingest.readers.pdf.captions import CAPTION, is_continued
 from ingest.readers.pdf.lines import GlyphRun, Line, flows, lines_of, pieces_of, rows_of
 from ingest.readers.pdf.listings import is_listing
@@ -245,16 +246,9 @@ def _root(parent: list[int], i: int) -> int:
 
 def _joined(rulings: Iterable[Ruling]) -> list[Ruling]:
     """Join rulings that overlap or continue each other; sorted by position."""
-    by_place: dict[float, list[Ruling]] = defaultdict(list)
-    at = first = _ABOVE_ALL
-    for ruling in sorted(rulings):
-        if ruling.at - at > _SNAP or ruling.at - first > 2 * _SNAP:
-            first = ruling.at
-        at = ruling.at
-        by_place[first].append(ruling)
     joined: list[Ruling] = []
-    for place, group in by_place.items():
-        start, end = -_ABOVE_ALL, _ABOVE_ALL
+    for group in grouped(sorted(rulings), lambda g, r: r.at - g[-1].at <= _SNAP and r.at - g[0].at <= 2 * _SNAP):
+        place, start, end = group[0].at, -_ABOVE_ALL, _ABOVE_ALL
         for ruling in sorted(group, key=lambda r: r.start):
             if ruling.start > end + _SNAP:
                 if end > start:
@@ -296,11 +290,7 @@ def _grid(level: list[Ruling], upright: list[Ruling]) -> Grid | None:
 
 
 def _places(values: list[float]) -> list[float]:
-    places: list[float] = []
-    for value in sorted(values):
-        if not places or value - places[-1] > _SNAP:
-            places.append(value)
-    return places
+    return [group[0] for group in grouped(sorted(values), lambda group, value: value - group[0] <= _SNAP)]
 
 
 def _walls(rulings: Iterable[Ruling], across: list[float], along: list[float]) -> set[tuple[int, int]]:

@@ -28,12 +28,11 @@ class Vocabulary(NamedTuple):
 
 def vocabulary_of(lines: Iterable[str], cells: Iterable[str]) -> Vocabulary:
     """Collect the words of `lines`, and the names of both `lines` and the lines of `cells`."""
-    words: set[str] = set()
+    lines = list(lines)
+    words = {word.casefold() for line in lines for word in re.findall(r"[^\W\d_]+", line)}
     names: set[str] = set()
     whole: set[str] = set()
-    for text, is_cell in [*((line, False) for line in lines), *((line, True) for line in cells)]:
-        if not is_cell:
-            words.update(word.casefold() for word in re.findall(r"[^\W\d_]+", text))
+    for text in (*lines, *cells):
         for found in _NAME.finditer(text):
             if _MARKED.search(found[0]):
                 names.add(found[0])

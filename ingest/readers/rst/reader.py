@@ -78,8 +78,6 @@ def _prepared(lines: Sequence[str]) -> list[str]:
 
 
 class _Reader:
-    """Walks the doctree in document order."""
-
     def __init__(self, builder: DocumentBuilder, lines: Sequence[str], source: Expanded, *, before: int) -> None:
         self.generated: set[str] = set()
         self._out = builder
@@ -156,7 +154,7 @@ class _Reader:
         for number, item in enumerate(node.children, int(node.get("start", 1))):
             marker = f"{number}." if isinstance(node, nodes.enumerated_list) else "-"
             text, rest = _parted(item.children)
-            self._out.item(text, self._line(item), depth=depth, marker=marker)
+            self._out.text(text, self._line(item), depth=depth, marker=marker)
             self.blocks(rest, depth=depth + 1)
 
     def _entry(self, node: nodes.Element, depth: int) -> None:
@@ -164,7 +162,7 @@ class _Reader:
         *names, body = node.children
         name = " : ".join(" ".join(_inline(n).split()) for n in names)
         text, rest = _parted(body.children)
-        self._out.item(f"{name}: {text}" if text else name, self._line(node), depth=depth)
+        self._out.text(f"{name}: {text}" if text else name, self._line(node), depth=depth, marker="-")
         self.blocks(rest, depth=depth + 1)
 
     def _led(self, lead: str, body: Sequence[nodes.Node], node: nodes.Node, depth: int) -> None:

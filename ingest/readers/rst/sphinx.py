@@ -2,9 +2,10 @@
 
 import csv
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, roles
@@ -18,23 +19,14 @@ LABEL, FURNITURE, GENERATED = "kb-label", "kb-furniture", "kb-generated"
 _SIGNATURE = re.compile(r"[\w.]+\(|[A-Z]\w*$|\w+(\.\w+)+$")
 
 
-class _AnyOption(dict[str, Callable[[str], Any]]):
-    """Accepts every option of a directive as text. Never empty, since docutils reads an empty one as 'no options'."""
-
-    def __init__(self) -> None:
-        super().__init__(name=rst_directives.unchanged)
-
-    def __missing__(self, key: str) -> Callable[[str], Any]:
-        return rst_directives.unchanged
-
-
 class _Fallback(Directive):
     """Stands in for an unknown directive: keeps its argument and its parsed content."""
 
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = _AnyOption()
+    # Every option is text. docutils would take an empty dictionary for 'no options'.
+    option_spec: ClassVar[Any] = defaultdict(lambda: rst_directives.unchanged, name=rst_directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
         argument = "\n".join(self.arguments).strip()
