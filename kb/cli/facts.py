@@ -1,6 +1,6 @@
 """The commands `kb facts`."""
 
-import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -11,13 +11,13 @@ import typer
 from typer.core import TyperGroup
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
+from kb.cli.fact_files import export, import_, read_lines
 from kb.cli.output import Json, TargetName, counted, open_kb, show, show_notes, show_result, show_wrapped
 from kb.cli.worksheet import show_questions, show_worksheet
 from kb.errors import FactError
 
 if TYPE_CHECKING:
     from kb.cli.table import Rows
-    from kb.types.fact import FactAnswer
     from kb.views.facts import AnsweredFacts, ConflictView, Facts, StatedFact
 
 FactIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `kb facts` shows.")]
@@ -38,6 +38,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.command("export")(export)
+app.command("import")(import_)
 
 
 @app.command("show")
@@ -109,21 +111,26 @@ def accept(
     ],
     reason: Reason = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Accept all that readers answered about the target, and nothing contradicts.")
+        bool, typer.Option("--all", help="Accept all answers about the target, but those that something contradicts.")
     ] = False,
 ) -> None:
     """Let facts hold, whatever other documents say.
 
     Example: kb facts accept aa1ca5474da1 --reason "measured it"
     """
+    from kb.views.facts import in_words
+
     if not everything:
         _decide(keys, "accepted", reason)
         return
     with open_kb() as kb:
         for target in keys:
-            accepted = len(kb.factbook.accept_answers(target, reason=reason))
-            waits = "" if accepted else f"; `kb facts conflicts {target}` shows what contradicts another and waits"
-            show_wrapped(f"accepted: {counted(accepted, 'facts')} of {target}{waits}")
+            show(f"accepted: {counted(len(kb.factbook.accept_answers(target, reason=reason)), 'facts')} of {target}")
+            left = [*kb.factbook.waiting_answers(target)]
+            for fact, doubt in left:
+                show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
+            if left:
+                show("read them (`kb docs show PATH --text`) and type `kb facts accept ID` or `kb facts reject ID`")
 
 
 @app.command()
@@ -207,44 +214,15 @@ def answer(
 
     Exit status: 0 when all answers are stored, 1 when some are refused.
     """
+    from kb.types.fact import FactAnswer
     from kb.views import facts
 
-    given = _answers_in(file)
+    given = read_lines(file, FactAnswer, "`kb facts ask` shows the questions and the form of an answer")
     with open_kb() as kb:
         found = facts.answer(kb, target, given)
     show_result(found, _show_answered, as_json=as_json)
     if found.refused:
         raise typer.Exit(1)
-
-
-def _answers_in(file: Path) -> "list[FactAnswer]":
-    from pydantic import ValidationError
-
-    from kb.types.fact import FactAnswer
-
-    name = "standard input" if str(file) == "-" else str(file)
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FactError(
-            f"{name} cannot be read: {error}", hint="name a text file of JSON objects, one a line"
-        ) from error
-    answers = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("```"):
-            continue
-        try:
-            answers.append(FactAnswer.model_validate_json(line))
-        except ValidationError as error:
-            problem = error.errors()[0]
-            field = ".".join(map(str, problem["loc"])) or "the line"
-            raise FactError(
-                f"line {number} of {name} is no answer: {field}: {problem['msg']}",
-                hint="nothing was stored; `kb facts ask` shows the form of an answer",
-            ) from error
-    if not answers:
-        raise FactError(f"{name} has no answers", hint="`kb facts ask` shows the questions and the form of an answer")
-    return answers
 
 
 def _show_answered(found: "AnsweredFacts") -> None:
@@ -263,7 +241,9 @@ def _show_answered(found: "AnsweredFacts") -> None:
     stored, refused = counted(len(found.stored), "facts"), counted(len(found.refused), "answers")
     show(f"{stored} stored, of which {hold} hold; {refused} refused")
     for name in dict.fromkeys(waiting):
-        show_wrapped(f"`kb facts accept ID` lets one of the others hold, `kb facts accept --all {name}` all of them")
+        show_wrapped(
+            f"`kb facts accept --all {name}` accepts what nothing contradicts, `kb facts accept ID` one of them"
+        )
 
 
 @app.command()
@@ -304,6 +284,9 @@ def _show_facts(found: "Facts") -> None:
         show(f"[{ancestor}]: inherited from {ancestor}")
     for source in dict.fromkeys(fact.path for fact in found.facts):
         show(f"stated in {source}")
+    for fact in found.facts:
+        if ": " in fact.why:  # a decision with its reason
+            show_wrapped(f"{fact.id}: {fact.why}")
     if found.waiting:
         more = f"{found.waiting} more, which wait for a decision" if found.facts else "what was read"
         show(f"`kb facts {found.target} --all` shows {more}")
@@ -324,9 +307,9 @@ def _show_statements(found: "Facts") -> None:
 def _show_conflicts(found: "Sequence[ConflictView]") -> None:
     _show_contradictions(found)
     show()
-    count = sum(conflict.state == "open" for conflict in found)
-    show(f"{count} open, {len(found) - count} settled by a rule or not confirmed by a table")
-    if count:
+    states = Counter(conflict.state for conflict in found)
+    show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled")
+    if states["open"] + states["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
 
 
@@ -347,7 +330,8 @@ def _sides(sides: "Iterable[StatedFact]", *, own: str) -> Iterator[tuple[str, ..
     """Rows of equal statements; each row shows the first document and how many more there are."""
     said: dict[tuple[str, str, str], list[StatedFact]] = {}
     for side in sides:
-        standing = f"{side.standing}: {side.why}" if side.why else side.standing
+        named = side.why.startswith(side.standing)
+        standing = side.why if named else f"{side.standing}: {side.why}" if side.why else side.standing
         said.setdefault((side.amount, side.condition, _marked(standing, side, own)), []).append(side)
     for words, facts in said.items():
         yield (*words, facts[0].id, facts[0].place + f" +{len(facts) - 1}" * (len(facts) > 1))

@@ -101,7 +101,7 @@ def test_contradicting_answers_are_listed_with_both_places(run: Run, manual: Pat
     ("arguments", "said"),
     [
         (["answer", "zchip", "nowhere.jsonl"], "cannot be read"),
-        (["answer", "zchip", os.devnull], "has no answers"),
+        (["answer", "zchip", os.devnull], "is empty"),
         (["answer", "nochip", "answers.jsonl"], "unknown target 'nochip'"),
         (["ask", "zchip", "--topic", "colour"], "no topic 'colour'"),
         (["propose", "zchip", "--author", "none"], "nobody is here to ask"),
