@@ -4,7 +4,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,15 +16,16 @@ from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
 from eval.languages.registry import TORCH
-from eval.oracle.cases import given_case, new_seed
+from eval.oracle.cases import draw_cases, given_case, new_seed, usable_distributions
 from eval.oracle.reference import Reference
 from eval.oracle.sizes import smaller_sizes
+from eval.oracle.values import learn_structures
 from eval.supervisor.settings import Spent
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import PendingProcess
 from eval.worker.fault import Fault
 from eval.worker.gpu_driver import DriverError
-from kb.errors import JudgeError, TaskError
+from kb.errors import JudgeError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.timing import WIN_SESSIONS
@@ -148,14 +149,15 @@ class Baselines:
     def _error_in_tf32(self) -> str:
         """Why the reference in TF32 is no baseline; empty if it may be one. Compiled ones would be wrong alike.
 
-        Like a candidate it must be right at small sizes, too, where fewer errors of TF32 cancel out in a sum.
+        Like a candidate it must be right at small sizes and with other values, too: fewer errors of TF32 cancel out.
         """
         tried = [(self.reference, self.case)]
         device = self.reference.device
         if sizes := smaller_sizes(self._task, elements=SMALL, odd=None, device=device):
             small = Reference(self._task, seed=new_seed(), sizes=sizes, device=device)
-            with suppress(TaskError):
-                tried.append((small, given_case("at small sizes", small)))
+            structures = learn_structures(small)
+            cases = draw_cases(small, structures, usable_distributions(small, structures), budget_s=0)
+            tried += [(small, case) for case in cases]
         results = (case.compare(reference.native(case.inputs, all_in_tf32=True)) for reference, case in tried)
         wrong = next((result for result in results if result.outcome is not Outcome.PASSED), None)
         return f"no baseline in TF32: {wrong.detail}" if wrong else ""

@@ -10,7 +10,7 @@ from synth.prompts.render import render
 TF32 = (
     " Only the error counts, not the types in between: products of parts in a narrower type are allowed, so are fast "
     "approximations. One product in TF32 or bfloat16 is too coarse where both signs occur. A baseline in TF32 counts "
-    "only where it is within the error at the task's own sizes and at small ones."
+    "only where it is within the error as a candidate must be, at other sizes and values too."
 )
 """What holds for float32 products on a GPU."""
 COARSE = ("float16", "bfloat16")
