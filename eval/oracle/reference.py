@@ -163,8 +163,7 @@ class Reference:
             raise
         except Exception as error:  # a task's file may fail in any way
             raise TaskError(
-                f"the reference of task {self.task.name} fails in {what}: {type(error).__name__}: {error}",
-                hint=hint,
+                f"the reference of task {self.task.name} fails in {what}: {type(error).__name__}: {error}", hint=hint
             ) from error
 
 
