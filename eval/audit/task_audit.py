@@ -14,15 +14,7 @@ from typing import Any
 import torch
 
 from eval.audit.driver import Audit, Usability
-from eval.oracle.cases import (
-    Case,
-    check_new_outputs,
-    check_repeatable,
-    draw_cases,
-    given_case,
-    make_case,
-    new_seed,
-)
+from eval.oracle.cases import Case, check_new_outputs, check_repeatable, draw_cases, given_case, make_case, new_seed
 from eval.oracle.constants import integer_constants
 from eval.oracle.degenerate import degenerate_answers
 from eval.oracle.reference import Reference, interface_of

@@ -84,9 +84,6 @@ class Baselines:
         case = given_case("sizes as given", reference)
         self.reference, self.case = reference, case.on_host() if on_host else case
         self._task, self._trial_of = task, trial_of
-        self._wrong_in_tf32 = self._error_in_tf32() if any(name.endswith(IN_TF32) for name in sources) else ""
-        if self._wrong_in_tf32:
-            sources = {name: source for name, source in sources.items() if not name.endswith(IN_TF32)}
         self.notes: list[str] = []
         self.medians_us: dict[str, float] = {}
         self._room, self._one_by_one, self._spent = room, one_by_one, spent or Spent()
@@ -108,6 +105,7 @@ class Baselines:
         if not self._kept_sets:
             self._kept_sets[0] = self._started(list(self._trials)[: 1 if self._one_by_one else None], self._first_pool)
             self._canaries = self._started_canaries()
+            self._wrong_in_tf32  # noqa: B018 - is found while they start
 
     def wait(self) -> None:
         """Wait until all that start have started, because that would disturb what is timed."""
@@ -121,8 +119,8 @@ class Baselines:
         Raises:
             JudgeError: the eager reference cannot run in a worker, a canary fails, or the judge misjudges one.
         """
-        self.medians_us, self.notes = {}, [self._wrong_in_tf32] if self._wrong_in_tf32 else []
         self.start()
+        self.medians_us, self.notes = {}, [self._wrong_in_tf32] if self._wrong_in_tf32 else []
         with self._spent.on("baselines_s"):
             self.wait()
         running = self._kept_sets[0]
@@ -146,11 +144,15 @@ class Baselines:
         """How many sets stay for the next candidates."""
         return min(WIN_SESSIONS, self._room(len(self.workers)))
 
-    def _error_in_tf32(self) -> str:
+    @cached_property
+    def _wrong_in_tf32(self) -> str:
         """Why the reference in TF32 is no baseline; empty if it may be one. Compiled ones would be wrong alike.
 
         Like a candidate it must be right at small sizes and with other values, too: fewer errors of TF32 cancel out.
         """
+        in_tf32 = [name for name in self._trials if name.endswith(IN_TF32)]
+        if not in_tf32:
+            return ""
         tried = [(self.reference, self.case)]
         device = self.reference.device
         if sizes := smaller_sizes(self._task, elements=SMALL, odd=None, device=device):
@@ -160,6 +162,10 @@ class Baselines:
             tried += [(small, case) for case in cases]
         results = (case.compare(reference.native(case.inputs, all_in_tf32=True)) for reference, case in tried)
         wrong = next((result for result in results if result.outcome is not Outcome.PASSED), None)
+        for name in in_tf32 if wrong else ():
+            del self._trials[name]
+            if name in self._kept_sets[0]:
+                self._kept_sets[0].pop(name).end()
         return f"no baseline in TF32: {wrong.detail}" if wrong else ""
 
     def trial(self, name: str) -> Trial:

@@ -106,10 +106,7 @@ def works_between(candidate: Sequence[CallTime], baseline: Sequence[CallTime]) -
     return between_us > BETWEEN_FACTOR * (_quantile([call.outside_us for call in candidate], UPPER) + needed_us)
 
 
-UNTIMED_PARTS: tuple[Callable[[CallTime], float], ...] = (
-    lambda call: call.overhead_us,
-    lambda call: call.lingering_us,
-)
+UNTIMED_PARTS: tuple[Callable[[CallTime], float], ...] = (lambda call: call.overhead_us, lambda call: call.lingering_us)
 """What a call takes that the clock inside the worker does not see."""
 
 

@@ -34,8 +34,8 @@ READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)
 """It names its threads there."""
-AT_ONCE = max(2, (os.cpu_count() or 1) // 4)
-"""Baselines that start at the same time. Most of the time each compiles on one core."""
+AT_ONCE = max(2, (os.cpu_count() or 1) // 2)
+"""Baselines that start at the same time. Most of the time each compiles on one core; the others are for candidates."""
 CHECKS_AHEAD = 3
 """Workers that start in advance to check candidates: a wrong one is refused before the next worker has started."""
 ROOMY_BYTES = 32 << 30

@@ -88,7 +88,7 @@ class HeldOutCases:
         ]
         """The cases for all candidates."""
         if runs_given:
-            self._shared.append(own or given_case("sizes as given", reference))
+            self._shared.append(timed or given_case("sizes as given", reference))
         for seed in counterexamples.latest():
             if not (seed.sizes or (runs_given and not own)):
                 continue

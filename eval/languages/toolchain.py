@@ -54,10 +54,7 @@ class ToolchainLanguage(JudgedLanguage):
         return {
             "level": sandbox_level(),
             "run": self._filled(self.toolchain.run, Path("..")),
-            "limits": {
-                resource.RLIMIT_DATA: limits.memory_mb << 20,
-                resource.RLIMIT_FSIZE: limits.output_mb << 20,
-            },
+            "limits": {resource.RLIMIT_DATA: limits.memory_mb << 20, resource.RLIMIT_FSIZE: limits.output_mb << 20},
         }
 
     def environment(self) -> dict[str, str]:

@@ -12,16 +12,7 @@ import torch
 from eval.oracle.blocks import same_bits
 from eval.oracle.operations import Choice, record_choices
 from eval.oracle.precision import InTf32, farther, tf32_operations
-from eval.oracle.reference import (
-    PERTURBATION,
-    Reference,
-    Tensors,
-    as_numbers,
-    copied,
-    is_float,
-    is_large,
-    tensor_bytes,
-)
+from eval.oracle.reference import PERTURBATION, Reference, Tensors, as_numbers, copied, is_float, is_large, tensor_bytes
 from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, roundings_of, tolerance_of
 from kb.errors import TaskError, TaskSizeError
 from kb.types.kernels import Precision

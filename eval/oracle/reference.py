@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.constants import with_sizes
+from eval.oracle.in_float64 import InFloat64
 from eval.oracle.operations import Work, measure_work
 from eval.oracle.precision import computed_in
 from eval.worker.dtypes import ITEM_BYTES
@@ -128,7 +128,10 @@ class Reference:
             return values if x.is_contiguous() else laid_out(values, x)
 
         inputs64 = [exact_input(x) if is_float(x) else x for x in inputs]
-        with _MadeInFloat64():
+        pairs = zip(
+            (*self.model.parameters(), *self.model.buffers()), (*exact.parameters(), *exact.buffers()), strict=True
+        )
+        with InFloat64(pairs):
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
 
@@ -160,24 +163,8 @@ class Reference:
             raise
         except Exception as error:  # a task's file may fail in any way
             raise TaskError(
-                f"the reference of task {self.task.name} fails in {what}: {type(error).__name__}: {error}",
-                hint=hint,
+                f"the reference of task {self.task.name} fails in {what}: {type(error).__name__}: {error}", hint=hint
             ) from error
-
-
-MAKERS = ("arange", "empty", "eye", "full", "linspace", "logspace", "ones", "rand", "randn", "tensor", "zeros")
-"""Functions of torch that make tensors of its default type if they are not told another."""
-
-
-class _MadeInFloat64(TorchFunctionMode):
-    """Gives tensors that forward() makes in the default type as float64, with the same values; in this thread alone."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        made = func(*args, **(kwargs or {}))
-        by_default = getattr(func, "__name__", "") in MAKERS and (kwargs or {}).get("dtype") is None
-        return made.double() if by_default and made.dtype is torch.get_default_dtype() else made
 
 
 @contextmanager

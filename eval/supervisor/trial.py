@@ -177,11 +177,7 @@ class Trial(WorkerSettings):
         return self.start_call(worker)
 
     def start_call(
-        self,
-        worker: WorkerProcess,
-        layouts: Sequence[Layout] = (),
-        *,
-        last: Sequence[Callable[[], None]] = (),
+        self, worker: WorkerProcess, layouts: Sequence[Layout] = (), *, last: Sequence[Callable[[], None]] = ()
     ) -> CallReport:
         """Start the call for which the worker has got ready.
 
