@@ -77,7 +77,13 @@ class Roofline(Frozen):
 
 
 def roofline(
-    *, size_bytes: float, operations: float, dtype: str, facts: Sequence[Fact], highest: bool = False
+    *,
+    size_bytes: float,
+    operations: float,
+    dtype: str,
+    facts: Sequence[Fact],
+    highest: bool = False,
+    in_tf32: bool = False,
 ) -> Roofline:
     """The bounds on the time of a task.
 
@@ -88,6 +94,7 @@ def roofline(
         facts: Facts that hold for the target.
         highest: Use the highest rate, stated or measured. Otherwise a measured rate takes precedence, then that of a
             fact table, then those that kb read from other text.
+        in_tf32: Whether operations in float32 may be done in TF32.
 
     Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
 
@@ -101,7 +108,7 @@ def roofline(
             if what == "memory":
                 ceilings.append(Ceiling(what=what, amount=amount, fact=_memory_rate(facts, highest=highest)))
             elif operations:
-                ceilings.append(_arithmetic(operations, dtype, facts, highest=highest))
+                ceilings.append(_arithmetic(operations, dtype, facts, highest=highest, in_tf32=in_tf32))
         except FactError as error:
             unknown.append(error.message)
     if not ceilings:
@@ -111,13 +118,15 @@ def roofline(
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
-def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, highest: bool) -> Ceiling:
+def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, highest: bool, in_tf32: bool) -> Ceiling:
     peak = _rate(facts, "peak_flops", dtype, "dense", highest=highest)
     ways = [Ceiling(what="arithmetic", amount=operations, fact=peak)]
     for narrow in SPLIT_INTO if dtype == "float32" else ():
         with suppress(FactError):
             peak = _rate(facts, "peak_flops", narrow, "dense", highest=highest)
-            ways.append(Ceiling(what="arithmetic", amount=SPLIT * operations, fact=peak, is_split=True))
+            is_split = not (in_tf32 and narrow == "tf32")
+            amount = SPLIT * operations if is_split else operations
+            ways.append(Ceiling(what="arithmetic", amount=amount, fact=peak, is_split=is_split))
     return min(ways, key=lambda way: way.seconds)
 
 
@@ -128,6 +137,7 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
         operations=interface.matrix_operations,
         dtype=operand_type(interface),
         facts=facts,
+        in_tf32=interface.in_tf32,
     )
 
 

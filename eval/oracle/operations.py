@@ -68,6 +68,7 @@ class Work(NamedTuple):
     """Most memory that the tensors which it makes take at once."""
     products: bool
     """Whether there are products of matrices, not only convolutions."""
+    convolutions: bool = False
 
 
 def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Work]:
@@ -76,12 +77,13 @@ def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Wo
     Args:
         known: Tensors that the call does not make.
     """
-    operations, most_bytes, products = 0, 0, False
+    operations, most_bytes, products, convolutions = 0, 0, False, False
     live = {t.untyped_storage()._cdata: 0 for t in known if isinstance(t, torch.Tensor)}  # noqa: SLF001
 
     def measure(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
-        nonlocal operations, most_bytes, products
-        products = products or func.overloadpacket.__name__ in PRODUCTS
+        nonlocal operations, most_bytes, products, convolutions
+        products |= func.overloadpacket.__name__ in PRODUCTS
+        convolutions |= "convolution" in func.overloadpacket.__name__
         if formula := flop_registry.get(func.overloadpacket):
             operations += formula(*args, **kwargs, out_val=result)
         for storage in (t.untyped_storage() for t in tree_leaves(result) if isinstance(t, torch.Tensor)):
@@ -92,7 +94,7 @@ def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Wo
 
     with _Observer(measure):
         result = call()
-    return result, Work(operations, most_bytes, products)
+    return result, Work(operations, most_bytes, products, convolutions)
 
 
 def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[Choice]]:

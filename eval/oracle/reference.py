@@ -17,7 +17,7 @@ from eval.oracle.operations import Work, measure_work
 from eval.oracle.precision import computed_in
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
-from kb.types.kernels import Interface, Task, TensorSpec
+from kb.types.kernels import Interface, Precision, Task, TensorSpec
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -152,7 +152,10 @@ class Reference:
             state=tuple(_spec(n, t) for n, t in self.state.items()),
             outputs=tuple(_spec(f"output{i}", t) for i, t in enumerate(outputs)),
             init=self.numbers,
-            **work._asdict(),
+            matrix_operations=work.matrix_operations,
+            products=work.products,
+            in_tf32=work.convolutions and self.task.precision is Precision.DEFAULT,
+            working_bytes=work.working_bytes,
         )
 
     def _guarded(self, what: str, call: Any, hint: str = "correct the task's file; it must run on the CPU") -> Any:

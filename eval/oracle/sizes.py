@@ -73,13 +73,16 @@ def _needs_no_values(task: Task) -> bool:
 
 
 def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -> float:
-    """How many elements all tensors have at some sizes; infinite if the reference fails or inputs have over `most`."""
+    """How many elements all tensors have at some sizes; infinite if an output has none, which would show nothing, if
+    the reference fails, or if inputs have over `most`.
+    """
     try:
         reference = Reference(task, seed=0, sizes=sizes, device=device)
         given = (*reference.inputs(0), *reference.state.values())
         if sum(x.numel() for x in given if isinstance(x, torch.Tensor)) > most:
             return math.inf
-        return count_elements(reference.interface())
+        interface = reference.interface()
+        return math.inf if any(0 in output.shape for output in interface.outputs) else count_elements(interface)
     except TaskError:
         return math.inf
 

@@ -98,6 +98,8 @@ class Interface(Frozen):
     """Operations in the matrix products, convolutions and attention of one call; a multiply-add counts as two."""
     products: bool = True
     """Whether there may be matrix products among them, not only convolutions."""
+    in_tf32: bool = False
+    """Whether torch may do some of them in TF32 by itself on a GPU: the convolutions, where the precision allows it."""
     working_bytes: int = 0
     """Most memory that one call of `Model` has at once besides inputs and state; outputs are part of it."""
     allowed: SkipJsonSchema[tuple[AllowedError, ...]] = ()

@@ -13,6 +13,10 @@ TF32 = (
     "only where it is within the error as a candidate must be, at other sizes and values too."
 )
 """What holds for float32 products on a GPU."""
+CONVOLVED = (
+    "So a convolution, torch's or your own, may do one product in TF32 for each in float32 "
+    '(in Triton: `input_precision="tf32"`).'
+)
 COARSE = ("float16", "bfloat16")
 LISTED = 40
 """Most tensors of a kind that are listed: networks have hundreds, whose names and shapes follow from the source."""
@@ -52,7 +56,7 @@ def _precision(task: Task, interface: Interface, terms: Terms) -> list[str]:
             f"The reference computes float32 products in float32, without TF32.{TF32 * (terms.judged == 'gpu')}"
         )
     if terms.judged == "gpu":
-        said.append(PRECISION[task.precision])
+        said += [PRECISION[task.precision], *([CONVOLVED] if interface.in_tf32 else [])]
     if summed := [name for name in COARSE if name in dtypes]:
         said.append(f"Sum {' and '.join(summed)} in float32, and compute functions of such values in float32.")
     return said

@@ -99,6 +99,15 @@ def test_a_task_that_accepts_no_odd_size_is_tried_at_even_sizes() -> None:
     assert (smaller_sizes(task, elements=1 << 10, odd=True) or {"N": 0})["N"] % 2 == 0
 
 
+def test_no_sizes_leave_an_output_without_elements() -> None:
+    task = task_of("x[:, 20:]", constants="A = 512\nB = 512", drawn="torch.randn(A, B)")
+
+    sizes = smaller_sizes(task, elements=1 << 12, odd=None)
+
+    assert sizes
+    assert sizes["B"] > 20
+
+
 @pytest.mark.parametrize("constants", ["", "N = float(64)", "def n(): return 64"])
 def test_a_task_without_sizes_has_no_smaller_ones(constants: str) -> None:
     task = task_of(constants=constants, drawn="torch.randn(64)")

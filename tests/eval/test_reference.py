@@ -13,7 +13,7 @@ from eval.oracle.reference import _spec as spec_of
 from eval.oracle.task import load_task
 from eval.selftest.known import TASKS
 from kb.errors import TaskError
-from kb.types.kernels import Task
+from kb.types.kernels import Precision, Task
 
 GOOD = """
 import torch
@@ -130,6 +130,23 @@ def test_the_interface_inferred_without_computing_equals_the_computed_one(path) 
     outputs = reference.native(inputs)
     assert [spec.shape for spec in told.outputs] == [tuple(t.shape) for t in outputs]
     assert [f"torch.{spec.dtype}" for spec in told.outputs] == [str(t.dtype) for t in outputs]
+
+
+@pytest.mark.parametrize(
+    ("forward", "precision", "in_tf32"),
+    [
+        ("torch.nn.functional.conv1d(x[:, None], self.weight[None, None, :3])", Precision.DEFAULT, True),
+        ("torch.nn.functional.conv1d(x[:, None], self.weight[None, None, :3])", Precision.IEEE, False),
+        ("x @ x.T", Precision.DEFAULT, False),
+    ],
+)
+def test_convolutions_may_be_in_tf32_where_the_precision_allows_it(
+    forward: str, precision: Precision, in_tf32: bool
+) -> None:
+    source = GOOD.replace("x * self.weight + self.bias", forward)
+    task = Task(name="good", source=source, precision=precision)
+
+    assert Reference(task, seed=0).interface_with_work().in_tf32 is in_tf32
 
 
 def test_the_interface_lists_inputs_state_and_numbers() -> None:

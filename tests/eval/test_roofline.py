@@ -101,6 +101,19 @@ def test_products_in_float32_are_bound_by_those_of_parts_where_these_are_faster(
     assert said in str(found.ceilings[0])
 
 
+def test_where_a_task_may_compute_in_tf32_one_product_in_it_is_the_bound() -> None:
+    facts = [STATED, rate("peak_flops", 1, "TFLOP/s", "float32, dense, vector")]
+    facts += [
+        rate("peak_flops", 4, "TFLOP/s", "tf32, dense, matrix"),
+        rate("peak_flops", 8, "TFLOP/s", "float16, dense"),
+    ]
+
+    found = roofline(size_bytes=1, operations=2e12, dtype="float32", facts=facts, in_tf32=True)
+
+    assert found.seconds == pytest.approx(0.5)
+    assert "parts" not in str(found.ceilings[0])
+
+
 @pytest.mark.parametrize("facts", [[], [OF_A_DIE], [SPARSE]])
 def test_without_any_rate_both_are_named(facts: list[Fact]) -> None:
     with pytest.raises(FactError, match=r"hbm_bandwidth; .* peak_flops for dense, float16"):

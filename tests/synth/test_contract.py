@@ -60,6 +60,17 @@ def test_the_precision_of_the_task_is_named(precision: Precision) -> None:
     assert f"precision is `{precision}`" in text.replace("\n", " ")
 
 
+@pytest.mark.parametrize(("judged", "said"), [("gpu", True), ("cpu", False)])
+def test_a_convolution_in_tf32_may_have_the_error_of_one_product_in_it(judged: Judged, said: bool) -> None:
+    allowed = AllowedError(output="y", roundings=256, rounding=1e-7, slack=16, median=1e-4, least=6e-5, biased=False)
+    convolves = INTERFACE.model_copy(update={"in_tf32": True, "allowed": (allowed,)})
+
+    text = contract(TASK, convolves, TRITON, Terms(judged=judged))
+
+    assert ("may do one product in TF32" in text.replace("\n", " ")) is said
+    assert ("Aim at a relative error" in text) is not said
+
+
 def test_several_workloads_are_listed_with_what_a_win_is() -> None:
     several = TASK.model_copy(update={"workloads": ({"rows": 16, "given_by": 2.5}, {"rows": 3, "given_by": 2.5})})
 
