@@ -25,7 +25,9 @@ def ask_for_names(kb: KnowledgeBase) -> dict[str, int]:
     and no other, and it must be the first hit.
     """
     chance = random.Random(0)
-    titles = [(t, title) for t, title in kb.catalog.titles() if _NAME.fullmatch(title) and is_identifier(title)]
+    documents = kb.documents.stored()
+    said = {(d.target, section.trail[-1]) for d in documents for section in kb.catalog.outline(d.source)}
+    titles = [(target, title) for target, title in sorted(said) if _NAME.fullmatch(title) and is_identifier(title)]
     headings = chance.sample(titles, k=min(NAMES, len(titles)))
     lone = list(islice(_lone_names(kb, chance), NAMES))
     trails = [(name, (p.title, *p.citation.section)) for target, name in headings for p in _first(kb, target, name)]

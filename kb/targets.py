@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from kb.errors import TargetError, did_you_mean, nearest
 from kb.storage import write_whole
+from kb.types.base import reason_of
 from kb.types.spellings import any_of, without
 from kb.types.target import Isa, Target
 
@@ -66,14 +67,9 @@ class Targets:
         try:
             own = _parse(own_file.read_text(encoding="utf-8") if own_file.is_file() else "")
             return cls([*shipped, *own], own_file=own_file, shipped=frozenset(t.name for t in shipped))
-        except ValidationError as error:
-            problem = error.errors()[0]
-            raise TargetError(
-                f"{own_file} is not a valid list of targets: {'.'.join(map(str, problem['loc']))}: {problem['msg']}",
-                hint="correct the file",
-            ) from error
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise TargetError(f"{own_file} is not a valid list of targets: {error}", hint="correct the file") from error
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+            message = f"{own_file} is not a valid list of targets: {reason_of(error)}"
+            raise TargetError(message, hint="correct the file") from error
 
     def __iter__(self) -> Iterator[Target]:
         return iter(self._by_name.values())

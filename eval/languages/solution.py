@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import BaseModel, ValidationError
 
 from kb.errors import CandidateError
+from kb.types.base import reason_of
 
 _MODEL = '''
 
@@ -48,9 +49,7 @@ def solution_source(text: str, path: Path) -> str:
     try:
         solution = Solution.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise CandidateError(f"{path} is not a solution: {where}: {first['msg']}", hint=HINT) from error
+        raise CandidateError(f"{path} is not a solution: {reason_of(error)}", hint=HINT) from error
     file, _, function = solution.spec.entry_point.partition("::")
     if len(solution.sources) != 1 or solution.sources[0].path != file or PurePosixPath(file).suffix != ".py":
         names = ", ".join(source.path for source in solution.sources)

@@ -19,7 +19,7 @@ from eval.screen.occupancy import ComputeUnit, Needs, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
-from kb.types.base import Frozen
+from kb.types.base import Frozen, reason_of
 from kb.types.evidence import Finding, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.records import Trust
@@ -70,10 +70,7 @@ def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequ
     try:
         kernel = Record.model_validate(record)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        raise Fault(
-            Outcome.FORGED, f"not a record of a kernel: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
-        ) from error
+        raise Fault(Outcome.FORGED, f"not a record of a kernel: {reason_of(error)}") from error
     text = _read(folder / kernel.assembly)
     usage = _usage(text, kernel.kernel, isa)
     usage = usage._replace(

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kb.errors import SourceError
+from kb.types.base import reason_of
 
 _ROLE = re.compile(r":[a-z:]+:`([^`<]*)(?:<[^>]*>)?`")
 _TAG = re.compile(r"<[^>]{1,200}>")
@@ -62,12 +63,8 @@ def _question(line: str, file: Path, number: int) -> Question:
     try:
         return Question.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise SourceError(
-            f"{file}:{number} is not a question: {where} {first['msg']}",
-            hint="`kb bench retrieval --help` lists the fields",
-        ) from error
+        message = f"{file}:{number} is not a question: {reason_of(error)}"
+        raise SourceError(message, hint="`kb bench retrieval --help` lists the fields") from error
 
 
 def _holds(text: str, groups: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from kb.bench.answers import RankedText, Response, Search, is_sheet, search_of
 from kb.bench.questions import Question
 from kb.bench.scores import BUDGETS, Answered, intervals, scores, seconds
-from kb.errors import CitationError
 from kb.types.base import Frozen
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.fusion import Scores
@@ -55,17 +54,9 @@ def _judged(kb: KnowledgeBase, question: Question, response: Response, seconds: 
         confused=any(question.is_confused_by(hit.text, hit.paths) for hit in hits[:CONFUSING])
         if question.reject
         else None,
-        invalid=sum(bool(hit.id) and not _holds(kb, hit.id) for hit in first),
+        invalid=sum(bool(hit.id) and not kb.documents.stands(hit.id) for hit in first),
         seconds=seconds,
     )
-
-
-def _holds(kb: KnowledgeBase, citation_id: str) -> bool:
-    try:
-        kb.cite(citation_id)
-    except CitationError:
-        return False
-    return True
 
 
 def groups(answered: Sequence[Answered]) -> dict[str, dict[str, float]]:

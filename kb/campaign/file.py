@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from eval.oracle.task import load_task
 from kb.errors import CampaignError, TaskError
 from kb.runs.journal import Rules
-from kb.types.base import Frozen
+from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Amounts, Skills
 from kb.types.kernels import Precision, Task
 
@@ -139,9 +139,7 @@ def read_campaign(path: Path) -> Campaign:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CampaignError(f"cannot read {path}: {error}", hint="see docs/campaigns.md for its form") from error
     except ValidationError as error:
-        wrong = error.errors()[0]
-        what = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
-        raise CampaignError(f"{path}: {what}", hint="see docs/campaigns.md for its form") from error
+        raise CampaignError(f"{path}: {reason_of(error)}", hint="see docs/campaigns.md for its form") from error
     tasks = tuple(one for each in said.tasks for one in _tasks(each, path))
     _must_be_different("tasks", [f"{one.task.name} ({one.task.digest[:12]})" for one in tasks], path)
     _must_be_different("targets", said.targets, path)

@@ -93,11 +93,6 @@ class DocumentTables(Database):
             for i, record in enumerate(records)
         ]
 
-    def titles(self) -> list[tuple[str, str]]:
-        """Target and title of all headings, each pair once, in order."""
-        rows = self._all("SELECT DISTINCT d.target, s.title FROM section s JOIN document d ON d.id = s.document_id")
-        return sorted((row["target"], row["title"]) for row in rows)
-
     def _passages_below(self, document_id: int, trails: list[list[int]]) -> Counter[int]:
         """Number of passages in each section, including its subsections."""
         counts: Counter[int] = Counter()

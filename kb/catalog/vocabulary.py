@@ -7,8 +7,6 @@ from collections.abc import Collection, Sequence
 from kb.catalog.database import Database
 from kb.catalog.words import is_identifier, match_expression, scope_words, within
 
-FEW_PASSAGES = 10
-
 
 class VocabularyTables(Database):
     def texts_with(self, phrases: Sequence[str], *, targets: Collection[str], limit: int) -> list[str]:
@@ -33,16 +31,6 @@ class VocabularyTables(Database):
     def has_phrase(self, phrase: str, *, targets: Collection[str]) -> bool:
         """Whether a passage of `targets` contains `phrase`, compared by word stems, with or without its hyphens."""
         return bool(self.texts_with([phrase, phrase.replace("-", "")], targets=targets, limit=1))
-
-    def has_word(self, word: str, *, targets: Collection[str]) -> bool:
-        """Whether a passage of `targets` contains `word` itself, in singular or plural.
-
-        Other words of its stem count only if they are frequent: `warp` is not in two passages on `loop warping`.
-        """
-        texts = self.texts_with([word, word.replace("-", "")], targets=targets, limit=FEW_PASSAGES)
-        singular = re.escape(word.lower().removesuffix("s").replace("-", ""))
-        whole = re.compile(rf"(?<![a-z]){singular}(?:s|es)?(?![a-z])")
-        return len(texts) == FEW_PASSAGES or any(whole.search(text.lower().replace("-", "")) for text in texts)
 
     def passages_with(
         self, name: str, *, columns: Collection[str], targets: Collection[str] | None, limit: int

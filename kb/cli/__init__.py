@@ -35,24 +35,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-ingest.add_to(app)
-search.add_to(app)
-kernels.add_to(app)
+for command in (
+    ingest.ingest,
+    *(search.search, search.context, search.symbol, search.cite),
+    *(kernels.verify, kernels.roofline, kernels.prompt, kernels.submit, kernels.optimize),
+    *(campaign.campaign, report.report, export.export),
+    *(web.web, doctor.doctor, probe.probe),
+):
+    app.command()(command)
 app.add_typer(facts.app, name="facts")
 app.add_typer(docs.app, name="docs")
 app.add_typer(runs.app, name="runs")
-campaign.add_to(app)
-report.add_to(app)
-export.add_to(app)
 app.add_typer(batch.app, name="batch")
 app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 app.add_typer(toolchains.app, name="toolchains")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(bench.app, name="bench")
-web.add_to(app)
-doctor.add_to(app)
-probe.add_to(app)
 
 
 @app.callback(invoke_without_command=True)

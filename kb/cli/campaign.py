@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from kb.campaign.results import Mean, Result
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(campaign)
-
-
 def campaign(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file; docs/campaigns.md says what is in it.")],
     force: Annotated[

@@ -9,10 +9,6 @@ from kb.cli.output import Json, show_result
 MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(doctor)
-
-
 def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair whatever can be repaired without losing a document.")

@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     from kb.exports.export import Exported
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(export)
-
-
 def export(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs or the ends of ids, or campaigns.")],
     form: Annotated[

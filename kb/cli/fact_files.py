@@ -22,6 +22,8 @@ def read_lines(file: Path, kind: type[Line], hint: str) -> list[Line]:
     """The lines of a file, or of standard input for `-`. Raises FactError with the hint if one is no such object."""
     from pydantic import ValidationError
 
+    from kb.types.base import reason_of
+
     name = "standard input" if str(file) == "-" else str(file)
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
@@ -36,12 +38,8 @@ def read_lines(file: Path, kind: type[Line], hint: str) -> list[Line]:
         try:
             found.append(kind.model_validate_json(line))
         except ValidationError as error:
-            problem = error.errors()[0]
-            field = ".".join(map(str, problem["loc"])) or "the line"
-            raise FactError(
-                f"line {number} of {name} cannot be used: {field}: {problem['msg']}",
-                hint=f"nothing was stored; {hint}",
-            ) from error
+            message = f"line {number} of {name} cannot be used: {reason_of(error)}"
+            raise FactError(message, hint=f"nothing was stored; {hint}") from error
     if not found:
         raise FactError(f"{name} is empty", hint=hint)
     return found

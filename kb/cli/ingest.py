@@ -19,10 +19,6 @@ NAMES_SHOWN = 6
 """Most files to name for one reason; `--json` lists all."""
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(ingest)
-
-
 def ingest(
     paths: Annotated[
         list[Path],

@@ -36,11 +36,6 @@ Precision = Annotated[
 Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    for command in (verify, roofline, prompt, submit, optimize):
-        app.command()(command)
-
-
 def verify(
     task: TaskFile,
     candidate: Annotated[

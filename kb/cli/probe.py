@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from kb.usecases.probing import ProbeReport
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(probe)
-
-
 def probe(
     target: Target = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; store nothing.")] = False,

@@ -17,10 +17,6 @@ LOOK_S = 2.0
 """Time between two looks at the journal of a run that goes on."""
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(report)
-
-
 def report(
     name: Annotated[
         str,

@@ -49,11 +49,6 @@ LEAST_TITLE = 20
 """Fewest columns for the title of a hit in one line."""
 
 
-def add_to(app: typer.Typer) -> None:
-    for command in (search, context, symbol, cite):
-        app.command()(command)
-
-
 def search(
     query: Query,
     also: Also = None,

@@ -10,10 +10,6 @@ from kb.cli.output import open_kb, show
 PORT = 8642
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command()(web)
-
-
 def web(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes any free one.")] = PORT,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,

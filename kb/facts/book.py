@@ -11,14 +11,7 @@ from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.amounts import places
 from kb.facts.quantities import quantities, written
 from kb.facts.quantity_question import asked_quantity
-from kb.facts.resolution import (
-    FactDecision,
-    FactStanding,
-    StandingFact,
-    holding,
-    precedence_of,
-    resolve_facts,
-)  # fmt: skip
+from kb.facts.resolution import FactDecision, FactStanding, StandingFact, holding, precedence_of, resolve_facts
 from kb.facts.select import answers
 from kb.targets import Targets
 from kb.types.base import Frozen, short

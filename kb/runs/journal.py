@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError, model_validator
 from kb.catalog import storage_errors
 from kb.errors import CandidateError, RunError
 from kb.storage import sync_folders, write_synced, write_whole
-from kb.types.base import Frozen
+from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Part, Skills
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, Task
@@ -140,11 +140,8 @@ class Run:
         try:
             self.plan = Plan.model_validate_json((folder / HEADER).read_text(encoding="utf-8"))
             self.entries = _entries(folder / JOURNAL)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            raise _unreadable(folder, f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
         except (OSError, ValueError) as error:
-            raise _unreadable(folder, str(error)) from error
+            raise _unreadable(folder, reason_of(error)) from error
 
     @property
     def id(self) -> str:

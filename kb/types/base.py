@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 TOKEN_CHARACTERS = 4
 """Characters per token in every token budget. kb does not have the tokenizers of the models that budgets are for;
@@ -17,6 +17,14 @@ def tokens_of(text: str) -> int:
 def short(text: str, characters: int) -> str:
     """`text`, cut to this length if it is longer."""
     return text if len(text) <= characters else f"{text[: characters - 4]} ..."
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says: if fields of a model are wrong, the first of them and why."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    wrong = error.errors()[0]
+    return ": ".join(filter(None, (".".join(map(str, wrong["loc"])), wrong["msg"])))
 
 
 def _untitled(schema: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from eval.supervisor.language import JudgedLanguage
 from kb.errors import ToolchainError, did_you_mean, nearest
 from kb.settings import cache_dir
 from kb.targets import Targets
-from kb.types.base import Frozen
+from kb.types.base import Frozen, reason_of
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Language
 from kb.types.toolchain import Toolchain
@@ -149,9 +149,7 @@ def load(file: Path) -> Toolchain:
             language["rules"] = language["rules"].replace(EXAMPLE, source)
         return Toolchain.model_validate({**given, "name": file.stem, "folder": file.parent})
     except ValidationError as error:
-        wrong = error.errors()[0]
-        where = ".".join(map(str, wrong["loc"]))
-        message = f"{file}: {where}: {wrong['msg'].removeprefix('Value error, ')}"
+        message = f"{file}: {reason_of(error).replace('Value error, ', '', 1)}"
         raise ToolchainError(message, hint="docs/toolchains.md describes the file") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ToolchainError(f"{file} cannot be read: {error}", hint="docs/toolchains.md describes the file") from error

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError
 
 from kb.errors import SettingsError
-from kb.types.base import Frozen
+from kb.types.base import Frozen, reason_of
 from synth.authors.author import Usage
 
 TABLE = "models.toml"
@@ -79,9 +79,7 @@ class Models(Frozen):
         try:
             users = cls.model_validate(tomllib.loads(own or ""))
         except (tomllib.TOMLDecodeError, ValidationError) as error:
-            wrong = error.errors()[0] if isinstance(error, ValidationError) else None
-            what = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" if wrong else str(error)
-            raise SettingsError(f"{place}: {what}", hint="see docs/authors.md for its form") from error
+            raise SettingsError(f"{place}: {reason_of(error)}", hint="see docs/authors.md for its form") from error
         return cls(
             model={**users.model, **shipped.model, **users.model}, agent={**users.agent, **shipped.agent, **users.agent}
         )
