@@ -64,7 +64,8 @@ class HeldOutCases:
                 f"task {task.name} is too large to interpret and has no sizes to reduce",
                 hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
             )
-        self.limit = "" if small or large else _own_sizes_only(task)
+        why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
+        self.limit = "" if small or large else f"{OWN_SIZES}: {why}"
         """What the cases do not show, in a sentence."""
         check_repeatable(references[0])
         check_state(references[0])
@@ -116,11 +117,6 @@ class HeldOutCases:
         """A new case of mixed values for each of some references of the task, unless it fails on them."""
         drawn = (draw_case(r, self._structures, self._distributions, seed=new_seed()) for r in references)
         return [case for case in drawn if case]
-
-
-def _own_sizes_only(task: Task) -> str:
-    why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
-    return f"{OWN_SIZES}: {why}"
 
 
 def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool, device: str) -> dict[str, int] | None:
