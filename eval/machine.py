@@ -84,9 +84,13 @@ def processor() -> str:
 
 def processor_in_full() -> str:
     """The CPU's name, how many of its cores kernels may use, and its vector extensions by the system's names."""
-    flags = next((value.split() for key, value in cpu_info() if key in ("flags", "Features")), [])
-    vectors = [flag for flag in flags if flag.startswith(("avx", "amx", "fma", "asimd", "sve"))]
+    vectors = [flag for flag in cpu_features() if flag.startswith(("avx", "amx", "fma", "asimd", "sve"))]
     return ", ".join([processor(), f"{len(usable_cores())} cores", *([" ".join(vectors)] if vectors else [])])
+
+
+def cpu_features() -> tuple[str, ...]:
+    """Features of the first core, by the system's names."""
+    return next((tuple(value.split()) for key, value in cpu_info() if key in ("flags", "Features")), ())
 
 
 def cpu_info() -> list[tuple[str, str]]:

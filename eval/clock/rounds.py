@@ -73,6 +73,13 @@ class RoundTimes(NamedTuple):
         fastest_us = min(call.inside_us for call in self.candidate)
         return len(self.candidate) >= HOPELESS_ROUNDS and fastest_us > HOPELESS * slowest_us
 
+    def progress(self, passed: float) -> float:
+        """How much of a session is done after some share of its time; 1 or more if it may end."""
+        rounds = len(self.candidate)
+        enough = LEAST_ROUNDS if self.speedup < 1 / LOST else min(ENOUGH_ROUNDS, self.needed)
+        progress = max(rounds / MOST_ROUNDS, min(passed, rounds / enough), passed / PATIENCE)
+        return min(progress, rounds / LEAST_ROUNDS)
+
 
 def time_rounds(
     candidate: TimedWorker,
@@ -114,22 +121,10 @@ def time_rounds(
         passed_s = time.monotonic() - start
         if passed_s > HOPELESS_S and times.is_hopeless:
             return times
-        progress = _progress(times, passed_s / session_s)
+        progress = times.progress(passed_s / session_s)
     for _, late in moments:
         _try_case(candidate, baselines, late, guards, baselines_first=False)
     return times
-
-
-def _progress(times: RoundTimes, passed: float) -> float:
-    """How much of a session is done; 1 or more if it may end.
-
-    Args:
-        passed: Time so far as a share of the session's.
-    """
-    rounds = len(times.candidate)
-    enough = LEAST_ROUNDS if times.speedup < 1 / LOST else min(ENOUGH_ROUNDS, times.needed)
-    progress = max(rounds / MOST_ROUNDS, min(passed, rounds / enough), passed / PATIENCE)
-    return min(progress, rounds / LEAST_ROUNDS)
 
 
 def _timed_round(

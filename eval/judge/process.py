@@ -17,7 +17,6 @@ from eval.judge.staying import next_clients, while_wanted
 from eval.worker.channel import Channel, Message
 from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
-from kb.types.kernels import Interface, Task
 
 if TYPE_CHECKING:
     from eval.judge.task_judge import TaskJudge
@@ -57,12 +56,16 @@ class Service:
     def _assign(self, question: Message) -> Message:
         assignment = Assignment.model_validate(question)
         if assignment.describe:
-            return {"interface": _described(assignment.task).model_dump(mode="json")}
+            from eval.oracle.allowed import described
+
+            return {"interface": described(assignment.task).model_dump(mode="json")}
         if self.judge is None:
             self.judge = _judge_of(assignment)
             self._at_end.callback(self.judge.close)
             self._assignment = assignment
-            self._interface = _with_errors(self.judge.interface, assignment.task)
+            from eval.oracle.allowed import allowed_errors
+
+            self._interface = self.judge.interface.model_copy(update={"allowed": allowed_errors(assignment.task)})
         elif assignment != self._assignment:
             sys.exit()
         return {"interface": self._interface.model_dump(mode="json")}
@@ -80,18 +83,6 @@ def _judge_of(assignment: Assignment) -> "TaskJudge":
     from eval.judge.task_judge import TaskJudge  # loads torch, as what `prepare` has started does beside it
 
     return TaskJudge(**{name: value for name, value in assignment if name not in ("describe", "made_of")})
-
-
-def _described(task: Task) -> Interface:
-    from eval.oracle.allowed import described
-
-    return described(task)
-
-
-def _with_errors(interface: Interface, task: Task) -> Interface:
-    from eval.oracle.allowed import allowed_errors
-
-    return interface.model_copy(update={"allowed": allowed_errors(task)})
 
 
 def main() -> None:

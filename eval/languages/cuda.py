@@ -45,7 +45,8 @@ class Cuda(JudgedLanguage):
         common = ("-std=c++17", "-O3", "-shared", f"-I{Path(__file__).parent}", "-o", library)
         if name == "hipcc":
             return (compiler, *common, "-fPIC", f"--offload-arch={gpu.architecture}", "-x", "hip", source)
-        return (compiler, *common, "-Xcompiler", "-fPIC", f"-arch={_nvidia_target(gpu.architecture)}", source)
+        target = SPECIFIC if int(gpu.architecture[:-1]) >= FIRST_SPECIFIC else GENERIC
+        return (compiler, *common, "-Xcompiler", "-fPIC", f"-arch={target.format(gpu.architecture)}", source)
 
     def readable(self) -> tuple[str, ...]:
         """The toolkits, which may be in any folder."""
@@ -54,9 +55,3 @@ class Cuda(JudgedLanguage):
 
     def versions(self) -> dict[str, str]:
         return {name: version for name, version in compilers().items() if name in ("nvcc", "hipcc")}
-
-
-def _nvidia_target(architecture: str) -> str:
-    """`sm_90a` for `90`."""
-    major = int(architecture[:-1])
-    return (SPECIFIC if major >= FIRST_SPECIFIC else GENERIC).format(architecture)

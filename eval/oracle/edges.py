@@ -28,7 +28,8 @@ def put_edges(reference: Reference, inputs: Sequence[Any], changed: Sequence[boo
     constants = _constants(reference, inputs)
 
     def with_edges(x: torch.Tensor) -> torch.Tensor:
-        others = [y for y in tensors if y is not x and y.numel() and _may_hold_borders(y, x)]
+        alike = [y for y in tensors if y is not x and y.numel() and is_float(y) == is_float(x)]
+        others = [y for y in alike if y.shape == x.shape or y.numel() <= FEW]
         return with_values(x, lambda values: _put(values, others, constants, generator))
 
     return [with_edges(x) if change and x.numel() else x for x, change in zip(inputs, changed, strict=True)]
@@ -39,10 +40,6 @@ def _constants(reference: Reference, inputs: Sequence[Any]) -> list[float]:
     literals = (node.value for node in ast.walk(ast.parse(reference.task.source)) if isinstance(node, ast.Constant))
     numbers = {*numbers_in(partial(reference.native, inputs)), *(x for x in literals if isinstance(x, int | float))}
     return sorted({sign * float(number) for number in numbers for sign in (1, -1)})
-
-
-def _may_hold_borders(y: torch.Tensor, x: torch.Tensor) -> bool:
-    return is_float(y) == is_float(x) and (y.shape == x.shape or y.numel() <= FEW)
 
 
 def _put(

@@ -66,7 +66,9 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
         return _Run((*outputs, *(choice.values for choice in choices)), choices)
 
     def exactly() -> Tensors:
-        return _in_float32(reference.oracle(inputs)) if rounded else reference.oracle(inputs)
+        """Large outputs rounded to float32: half the memory, for a rounding that is small beside any tolerance."""
+        exact = reference.oracle(inputs)
+        return tuple(t.float() if t.dtype is torch.float64 else t for t in exact) if rounded else exact
 
     reached = set[int]()
     if any(is_float(x) for x in (*inputs, *reference.state.values(), *native)):
@@ -116,11 +118,6 @@ def _native(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
     return tuple(map(as_numbers, native)), tuple(t.dtype for t in native), tuple(t.stride() for t in native)
-
-
-def _in_float32(outputs: Tensors) -> Tensors:
-    """What is in float64 rounded to float32: half the memory, for a rounding that is small beside any tolerance."""
-    return tuple(t.float() if t.dtype is torch.float64 else t for t in outputs)
 
 
 def _names_choice(output: torch.Tensor, choice: Choice) -> bool:

@@ -31,11 +31,6 @@ def _along(values: torch.Tensor, indices: torch.Tensor, dim: int | None, *, dist
     return Choice(values, indices if indices.dim() == values.dim() else indices.unsqueeze(dim), dim, distinct)
 
 
-def _in_windows(values: torch.Tensor, indices: torch.Tensor, count: int) -> Choice:
-    """The choice of a pooling, whose indices count through the last `count` dimensions."""
-    return Choice(values.flatten(-count), indices.flatten(-count), -1, distinct=False)
-
-
 REDUCTIONS = ("argmax", "argmin", "max", "min", "median", "nanmedian", "kthvalue", "mode")
 POOLINGS: Mapping[str, int] = {"max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3}
 
@@ -110,8 +105,9 @@ def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[
             choices.append(_along(args[0], outputs[1], given["dim"], distinct=True))
         elif name in REDUCTIONS and "dim" in given:
             choices.append(_along(args[0], outputs[-1], given["dim"]))
-        elif name in POOLINGS:
-            choices.append(_in_windows(args[0], outputs[1], POOLINGS[name]))
+        elif name in POOLINGS:  # its indices count through the last dimensions
+            values, indices = (x.flatten(-POOLINGS[name]) for x in (args[0], outputs[1]))
+            choices.append(Choice(values, indices, -1, distinct=False))
 
     with _Observer(record):
         result = call()

@@ -35,10 +35,6 @@ def _integers(low: int, high: int, shape: Sequence[int], generator: torch.Genera
     return torch.randint(low, high, tuple(shape), generator=generator, device=generator.device)
 
 
-def _signs(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return (2 * _integers(0, 2, x.shape, generator) - 1).to(x.dtype)
-
-
 def _rare_powers(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     factors = torch.ones_like(x).flatten()
     if count := factors.numel() and max(1, factors.numel() // RARE):
@@ -115,7 +111,7 @@ def _rows(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 FACTORS: Mapping[str, Change] = {
-    "signs": _signs,
+    "signs": lambda x, generator: (2 * _integers(0, 2, x.shape, generator) - 1).to(x.dtype),
     "wide": _powers_of_two(-10, 10),
     "small": lambda x, generator: torch.full_like(x, 2.0**-12),
     "tiny": lambda x, generator: torch.full_like(x, torch.finfo(x.dtype).tiny ** 0.8),

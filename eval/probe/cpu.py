@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from eval.machine import compilers, cpu_info, processor
+from eval.machine import compilers, cpu_features, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
 from eval.probe.sampling import Extent, Step, reported, sampled, timed, wall_clock
 from eval.worker.adapters.cpp import FLAGS
@@ -38,7 +38,7 @@ def device() -> ProbedDevice:
         name=processor(),
         backend="cpu",
         architecture=platform.machine(),
-        features=_features(),
+        features=cpu_features(),
         software=(f"torch {torch.__version__}", f"{platform.system()} {platform.release()}", *filter(None, [compiler])),
     )
 
@@ -46,7 +46,7 @@ def device() -> ProbedDevice:
 def steps(extent: Extent = EXTENT) -> list[Step]:
     """The independent steps of the probe."""
     dtypes = ["float32", "float64"]
-    if any("bf16" in feature for feature in _features()):
+    if any("bf16" in feature for feature in cpu_features()):
         dtypes.append("bfloat16")  # without it torch emulates the type, which says nothing about the machine
     products = [torch_product(f"{d}, dense, matmul", getattr(torch, d), "cpu") for d in dtypes]
     return [
@@ -99,8 +99,3 @@ def _multiply_adds(extent: Extent) -> list[Measurement]:
             timed("peak_flops", [operations / s for s in seconds], UNIT, f"{dtype}, dense, vector, multiply-add", how)
         )
     return readings
-
-
-def _features() -> tuple[str, ...]:
-    """Features of the first core."""
-    return next((tuple(value.split()) for key, value in cpu_info() if key in ("flags", "Features")), ())

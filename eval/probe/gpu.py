@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from eval.machine import answer_of
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
 from eval.probe.sampling import Call, Extent, Step, reported, sampled, timed, wall_clock
+from kb.errors import is_installed
 from kb.types.measurement import Measurement, ProbedDevice, scale_of
 
 EXTENT = Extent(
@@ -46,7 +48,7 @@ def device() -> ProbedDevice:
     architecture = (
         properties.gcnArchName.partition(":")[0] if torch.version.hip else f"sm_{properties.major}{properties.minor}"
     )
-    triton = [f"triton {module.__version__}"] if (module := _triton()) else []
+    triton = [f"triton {import_module('triton').__version__}"] if is_installed("triton") else []
     return ProbedDevice(
         name=properties.name,
         backend=backend,
@@ -165,21 +167,15 @@ def _int8() -> Product:
     return Product("int8, dense, matrix, matmul", prepare, "torch._int_mm, int32 result")
 
 
-def _multiply_adding(dtype: torch.dtype) -> tuple[Call, float]:
-    """A launch of the multiply-add kernel, and its number of floating-point operations."""
+def _multiply_adds(extent: Extent) -> list[Measurement]:
     from eval.probe.kernels import multiply_add
 
-    programs = _properties().multi_processor_count * PROGRAMS
-    numbers = torch.rand(programs * FMA_BLOCK, device="cuda", dtype=dtype) / 2
+    programs, readings = _properties().multi_processor_count * PROGRAMS, []
     operations = 2.0 * programs * FMA_BLOCK * FMA_ROUNDS * UNROLLED
-    return lambda: multiply_add[(programs,)](numbers, FMA_ROUNDS, FMA_BLOCK, UNROLLED, num_warps=WARPS), operations
-
-
-def _multiply_adds(extent: Extent) -> list[Measurement]:
-    readings = []
     for dtype in ("float32", "float64"):
-        call, operations = _multiply_adding(getattr(torch, dtype))
-        (seconds,) = sampled([call], event_clock, extent)
+        numbers = torch.rand(programs * FMA_BLOCK, device="cuda", dtype=getattr(torch, dtype)) / 2
+        launch = partial(multiply_add[(programs,)], numbers, FMA_ROUNDS, FMA_BLOCK, UNROLLED, num_warps=WARPS)
+        (seconds,) = sampled([launch], event_clock, extent)
         rates = [operations / s for s in seconds]
         how = "Triton kernel of multiply-adds in registers"
         readings.append(timed("peak_flops", rates, UNIT, f"{dtype}, dense, vector, multiply-add", how))
@@ -232,11 +228,3 @@ def _event() -> Any:
 
 def _properties() -> Any:
     return torch.cuda.get_device_properties(0)
-
-
-def _triton() -> Any:
-    try:
-        import triton
-    except ImportError:  # Triton does not support this system
-        return None
-    return triton

@@ -50,12 +50,7 @@ def _copying(goal: torch.Tensor, source: torch.Tensor, size: int) -> Call:
     """A call that copies the next part each time, so that no cache still holds it."""
     count = size // source.itemsize
     parts = cycle(zip(torch.split(goal, count), torch.split(source, count), strict=True))
-
-    def copy() -> None:
-        to, start = next(parts)
-        to.copy_(start)
-
-    return copy
+    return lambda: torch.Tensor.copy_(*next(parts))
 
 
 def _reading(read: Callable[[torch.Tensor], object], source: torch.Tensor, size: int) -> Call:

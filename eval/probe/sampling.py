@@ -46,13 +46,10 @@ def sampled(calls: Sequence[Call], clock: Clock, extent: Extent) -> list[tuple[f
         counts.append(max(1, math.ceil(extent.batch_s / max(clock(call, 1), 1e-9))))
     rounds: list[list[float]] = []
     deadline = time.monotonic() + extent.step_s
-    while _goes_on(len(rounds) - WARM_ROUNDS, extent, deadline):
+    least, most = LEAST_ROUNDS + WARM_ROUNDS, extent.rounds + WARM_ROUNDS
+    while len(rounds) < least or (len(rounds) < most and time.monotonic() < deadline):
         rounds.append([clock(call, count) / count for call, count in zip(calls, counts, strict=True)])
     return list(zip(*rounds[WARM_ROUNDS:], strict=True))
-
-
-def _goes_on(rounds: int, extent: Extent, deadline: float) -> bool:
-    return rounds < LEAST_ROUNDS or (rounds < extent.rounds and time.monotonic() < deadline)
 
 
 def wall_clock(call: Call, count: int) -> float:

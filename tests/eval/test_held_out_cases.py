@@ -101,3 +101,41 @@ def test_a_random_reference_is_refused_where_its_own_sizes_are_not_run() -> None
 def test_a_large_task_without_sizes_is_refused() -> None:
     with pytest.raises(TaskError, match="too large"):
         held_out(task_of(constants="", drawn="torch.randn(4096)"), limits=CaseSizes(1 << 12, 1 << 10, 1 << 10))
+
+
+FORGETS = """
+import torch
+
+ROWS = 128
+WIDTH = 4
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        h = torch.randn(x.shape[1])
+        for row in x:
+            h = {} * h + row
+        return h
+
+def get_inputs():
+    return [torch.randn(ROWS, WIDTH)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_random_state_that_only_long_sequences_forget_leaves_the_own_sizes_alone() -> None:
+    cases = held_out(Task(name="forgets", source=FORGETS.format(0.8)), limits=ALL_SIZES._replace(large=64, small=32))
+
+    assert cases.limit.endswith("own sizes only: at smaller ones the reference gives other outputs on the same inputs")
+    assert {str(case.seed.sizes) for case in cases.for_candidate() if case.seed} == {"{}"}
+
+
+@pytest.mark.parametrize(("factor", "given"), [(1.0, None), (0.8, 32)])
+def test_a_random_state_that_the_own_sizes_keep_or_that_cannot_run_there_is_refused(
+    factor: float, given: int | None
+) -> None:
+    limits = ALL_SIZES._replace(large=32, small=32, given=given)
+
+    with pytest.raises(TaskError, match="other outputs on the same inputs"):
+        held_out(Task(name="random", source=FORGETS.format(factor)), limits=limits)

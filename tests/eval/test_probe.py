@@ -17,6 +17,7 @@ from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
 from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
+from kb.errors import is_installed  # noqa: E402
 from kb.types.measurement import Findings, Measurement  # noqa: E402
 from kb.types.target import Isa  # noqa: E402
 from kb.types.units import unit_of  # noqa: E402
@@ -24,7 +25,7 @@ from tests.eval.screen.kernels import cross_compiled  # noqa: E402
 
 TINY = Extent(copied_bytes=(1 << 20, 1 << 21), matrix_sizes=(32, 64), batch_s=1e-3, rounds=5, step_s=0.1)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-needs_triton = pytest.mark.skipif(probe_gpu._triton() is None, reason="there is no Triton for this system")
+needs_triton = pytest.mark.skipif(not is_installed("triton"), reason="there is no Triton for this system")
 H200 = SimpleNamespace(
     name="NVIDIA H200", major=9, minor=0, uuid="0", multi_processor_count=132, warp_size=32,
     shared_memory_per_block=49152, shared_memory_per_block_optin=232448, total_memory=150 << 30,

@@ -7,6 +7,7 @@ import ctypes
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -73,7 +74,7 @@ class CommandCandidate:
         with (self._folder / "printed").open("w+b") as output:
             done = subprocess.run(
                 self._command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False,
-                preexec_fn=self._become,
+                preexec_fn=partial(become, self._command, self._limits, level=self._level),
             )  # fmt: skip
             printed = output.seek(0, 2)
             output.seek(max(0, printed - PRINTED_CHARACTERS))
@@ -86,9 +87,6 @@ class CommandCandidate:
             raise Fault("raised", text or f"it ended with status {done.returncode} and printed nothing")
         sys.stdout.write(text)  # into the log of the worker
         sys.stdout.flush()
-
-    def _become(self) -> None:
-        become(self._command, self._limits, level=self._level)
 
     def _write(self, kind: str, specs: list[Message]) -> None:
         if end := end_of(specs):
