@@ -205,7 +205,8 @@ class Loop:
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "", tune: bool = False) -> Evidence:
         """Judge a submitted candidate, and publish it as a skill if it is the run's best and wins.
 
-        It replaces an earlier submission that was never judged because of a kill or a fault of the judge.
+        It replaces an earlier submission that was never judged because of a kill or a fault of the judge. One whose
+        times were disturbed by other work is judged again, and counts once.
 
         Args:
             tune: Search the values of its parameters, too, and go on with that if it was judged before.
@@ -221,7 +222,9 @@ class Loop:
             self._write_back(judge.interface)
             attempts = self.run.attempts
             known = next((n for n, a in enumerate(attempts, start=1) if a.candidate.digest == candidate.digest), 0)
-            if known and not tune:
+            if known and attempts[known - 1].evidence.disturbed:
+                self.run.append(JournalEntry(kind="judged", step=known, evidence=judge.verify(candidate)))
+            elif known and not tune:
                 raise RunError(
                     f"this candidate was already judged, as candidate {known}: {attempts[known - 1].evidence.outcome}",
                     hint="change it and submit it again",

@@ -239,6 +239,11 @@ class Evidence(Recorded):
         return self.passed and self.speedup is None
 
     @property
+    def disturbed(self) -> bool:
+        """Whether other work disturbed its times, so that it may be judged again."""
+        return self.passed and self.timing is not None and self.timing.busy
+
+    @property
     def speedup(self) -> float | None:
         """Speed-up over the best baseline; None if nothing was timed, or other work disturbed the times."""
         return self.timing.speedup if self.timing and not self.timing.busy else None

@@ -364,6 +364,25 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
         loop.prompt(INTERFACE)
 
 
+def test_a_submitted_candidate_whose_times_were_disturbed_is_judged_again_and_counts_once(
+    home: Path, library: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(home, kind=SynthesizerKind.EXTERNAL, evaluations=2)
+    loop, good = loop_of(run, home, library), evidence_of(candidate(**BEST))
+    assert good.timing
+    sessions = tuple(each.model_copy(update={"others": 0.5}) for each in good.timing.sessions)
+    busy = good.model_copy(update={"timing": good.timing.model_copy(update={"sessions": sessions})})
+    verdicts = iter([busy, good])
+    monkeypatch.setattr(judge, "verify", lambda _: next(verdicts))
+
+    assert not loop.submit(candidate(**BEST), judge).won
+    assert loop.submit(candidate(**BEST), judge).won
+    assert len(run.attempts) == 1
+    assert run.published
+    with pytest.raises(RunError, match="already judged, as candidate 1"):
+        loop.submit(candidate(**BEST), judge)
+
+
 def test_a_submitted_candidate_is_tuned_on_request(
     home: Path, library: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
