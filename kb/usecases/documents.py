@@ -169,8 +169,7 @@ class Documents:
         if not found or not document.sha256.startswith(digest or ""):
             message = f"{document.path}@{document.sha256[:8]}, the stored version, has no passage at {cited}"
             raise CitationError(message, hint=f"`kb docs show {shlex.quote(document.path)}` shows what it has")
-        citations = (passage.citation for passage in found)
-        return min(citations, key=lambda own: abs(own.line_start - start) + abs(own.line_end - end)).id
+        return min((p.citation for p in found), key=lambda c: abs(c.line_start - start) + abs(c.line_end - end)).id
 
     def stands(self, citation_id: str) -> bool:
         """Whether what the id cites is still in the documents, unchanged."""
