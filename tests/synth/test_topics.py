@@ -24,6 +24,10 @@ UNKNOWN = SOFTMAX.model_copy(update={"operations": (), "multiplies": False})
 SUM = SOFTMAX.model_copy(update={"operations": ("reduction",)})
 TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
+    ("SLEEF and SVML have them ready, where a library may be linked.", ON_EPYC, True),
+    ("Who starts the process pins it with `OMP_PLACES=cores` and `numactl --cpunodebind=0`.", ON_EPYC, True),
+    ("In PyTorch, `torch.set_flush_denormal(True)` does it.", ON_EPYC, True),
+    ("Split the outermost dimension (`#pragma omp parallel for`).", ON_EPYC, False),
     ("GEMM: tiles of 128x128.", SOFTMAX, True),
     ("GEMM: tiles of 128x128.", MATMUL, False),
     ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", SOFTMAX, False),
