@@ -185,6 +185,15 @@ def test_a_task_gets_the_techniques_of_its_class(
     assert len(found) <= MOST_TECHNIQUES
 
 
+def test_an_idea_whose_condition_is_a_size_needs_its_fact(tmp_path: Path) -> None:
+    rows = SOFTMAX.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",)})
+    given = {
+        size: techniques_for(rows, "softmax(x)", tmp_path, size) for size in ((), ("l3_size",), ("l2_size", "l3_size"))
+    }
+
+    assert [len(found) for found in given.values()] == [1, 2, 3]
+
+
 def test_a_users_techniques_come_first_and_fit_the_source(tmp_path: Path) -> None:
     entry = "[[technique]]\ndoes = '{}'\nneeds = 'b'\nsource = 'c'\n{}\n"
     (tmp_path / "techniques.toml").write_text(entry.format("own", "") + entry.format("other", "code = ['conv']"))
