@@ -118,7 +118,8 @@ class Case:
             if output.numel():
                 found = tolerance.compare(output)
                 if not math.isfinite(found.error):
-                    return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail="an output is not finite")
+                    detail = f"an output is not finite; {_first_wrong(output, tolerance.expected, found)}"
+                    return CaseResult(name=self.name, outcome=Outcome.INCORRECT, detail=detail)
                 worst, ratio = max(worst, found.error), max(ratio, found.ratio)
                 if found.wrong:
                     detail = f"{ratio:.3g} times the error allowed; {_first_wrong(output, tolerance.expected, found)}"

@@ -287,4 +287,4 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
 
 
 def _unknown_id(key: str) -> CitationError:
-    return CitationError(f"no passage has the id {key!r}", hint="ids stand in the output of `kb search` and `kb facts`")
+    return CitationError(f"no passage has the id {key!r}", hint="`kb search` shows ids; also `kb cite PATH:LINE` works")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from math import inf
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +23,7 @@ NEEDS_AUTHOR = (
     "somebody has to write one: `--author claude-opus-5-5 --budget 2usd` asks a model, `--author files:FOLDER` you or "
     "an agent (docs/authors.md)"
 )
+REASON_CHARACTERS = 160
 
 app = typer.Typer(help="Optimisation sessions and their journals.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -178,6 +180,8 @@ def _show_attempt(attempt: "AttemptView") -> None:
     note = f"{attempt.stage}: {attempt.note}" if attempt.stage else attempt.note
     note = f"{note} [{attempt.author}]" if attempt.author else note
     show_wrapped(note, f"{attempt.number:3}  {decided:<50}  ")
+    if not verdict.passed and verdict.evidence.detail:
+        show_wrapped(shorten(verdict.evidence.detail, REASON_CHARACTERS, placeholder=" ..."), "     ")
 
 
 def _show_outcome(run: "RunView") -> None:

@@ -147,7 +147,7 @@ def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "S
 
 
 def cite(
-    citation_id: Annotated[str, typer.Argument(metavar="ID", help="The id that search, context and facts show.")],
+    citation_id: Annotated[str, typer.Argument(metavar="ID", help="As search, context and facts show, or PATH:LINE.")],
     around: Annotated[
         int, typer.Option(min=0, metavar="N", help="Lines to add before and after the cited ones.")
     ] = LINES_AROUND,

@@ -154,9 +154,7 @@ def _task(kb: "KnowledgeBase", file: str) -> "Task":
 
 def _judged(evidence: "Evidence") -> JudgedKernel:
     seen = verdicts.verdict(evidence)
-    details = (evidence.detail, *(case.detail for case in evidence.cases))
-    told = dict.fromkeys(text for text in (seen.summary, *details) if text and text not in seen.summary[:-1])
     return JudgedKernel(
-        summary="\n".join(told), passed=seen.passed, won=seen.won, advice=seen.advice,
-        log=evidence.log[-LOG_CHARACTERS:],
+        summary=seen.summary if evidence.detail in seen.summary else f"{seen.summary}\n{evidence.detail}",
+        passed=seen.passed, won=seen.won, advice=seen.advice, log=evidence.log[-LOG_CHARACTERS:],
     )  # fmt: skip

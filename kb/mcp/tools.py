@@ -76,7 +76,7 @@ def kb_symbol(
 @tool("Read around a citation", cut=GO_ON)
 def kb_read(
     kb: "KnowledgeBase",
-    id: Annotated[CitationId, Field(description="From kb_search or kb_facts; ID.2 is a row's second cell.")],  # noqa: A002 - what every result calls it
+    id: Annotated[str, Field(max_length=400, description="An id, ID.2 for a row's second cell, or PATH:LINE.")],  # noqa: A002 - what every result calls it
     around: Annotated[int, Field(ge=0, le=200, description="Lines to add on both sides.")] = 3,
     offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
 ) -> documents.CitedText:

@@ -103,19 +103,21 @@ def brief(
     else:
         questions = _questions_after(attempts[-1], stage, subject, home)
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
+    stated = {fact.quantity for fact in facts}
+    new = not attempts or stage in (Stage.DRAFT, Stage.RETHINK)
+    techniques = techniques_for(subject, code_of(task), home.settings.home, stated) if new else []
+    sizes = tuple(name for technique in techniques for name in technique.quantities)
+    answers.append(reader.answer(Question(asks="Which sizes do these ideas depend on?", quantities=sizes)))
     if stage is Stage.IMPROVE:
         answers = [answer for answer in answers if answer.said][:TECHNIQUES]
     answers = [answer for answer in answers if answer.facts or answer.said]
     answered = {answer.asks for answer in answers}
     left = [question for question in questions if question.asks not in answered and not reader.has_told(question)]
-    new = not attempts or stage in (Stage.DRAFT, Stage.RETHINK)
-    techniques = techniques_for(subject, code_of(task), home.settings.home) if new else []
     asked = {name for question in questions for entry in question.quantities for name in entry.split(" | ")}
-    asked -= {fact.quantity for fact in facts}
     return Briefing(
         answers=tuple(without_repeats(answers, "\n".join((language.rules, *terms.roof)))),
         open=tuple(question.asks for question in left) if stage is Stage.DRAFT else (),
-        unconfirmed=tuple(unconfirmed(home, target, asked)) if stage is Stage.DRAFT else (),
+        unconfirmed=tuple(unconfirmed(home, target, asked - stated)) if stage is Stage.DRAFT else (),
         techniques=tuple(map(str, techniques)),
         structures=tuple(_structures(home, target, subject)),
     )

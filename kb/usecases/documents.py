@@ -1,6 +1,7 @@
 """Lists, outlines, cites, compares and removes the documents of a home."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from kb.types.passages import CitedPlace, Passage
 
 CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
+_PLACE = re.compile(r"\[?(.+?)(?:@([0-9a-f]{8}))?(?::| L| p\.|#page=)(\d+)(?:-(\d+))?\]?")
+"""A citation without an id: path, start of the SHA-256, first and last line or page."""
 SHORT_CHARACTERS = 20_000
 """Longest document of code or without headings that is shown whole unasked."""
 
@@ -133,16 +136,18 @@ class Documents:
         """The place that a citation refers to, as it was when the document was ingested.
 
         Args:
+            citation_id: An id, or the place that a prompt cites: `PATH:LINE`, `PATH@DIGEST:LINE-LINE`.
             around: Most lines to add on both sides.
 
         Raises:
-            CitationError: the id is unknown, or the stored text differs from the cited text.
+            CitationError: the id is unknown, nothing is at the place, or the stored text differs from the cited text.
+            DocumentError: no document has the path.
         """
-        key, _, nth = citation_id.partition(".")
+        key, _, nth = self._id_of(citation_id).partition(".")
         row = self._catalog.row(key)
+        stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         if nth and row is None:
             raise CitationError(f"{key} is not a table row, so it has no cell {nth!r}", hint=f"`kb cite {key}`")
-        stated = row or self._catalog.fact(key) or self._catalog.passage(key)
         source, lines = self._catalog.source_lines(key, around=around)
         digest = _digest(file_of(source, self._catalog.home))
         return CitedPlace(
@@ -153,6 +158,18 @@ class Documents:
             file_exists=digest is not None,
             file_same=digest == stated.citation.sha256,
         )
+
+    def _id_of(self, cited: str) -> str:
+        """An id as it is; for a place, the id of the passage there that fits its lines best."""
+        if not (place := _PLACE.fullmatch(cited)):
+            return cited
+        name, digest, first, last = place.groups()
+        document, start, end = self.get(name), int(first), int(last or first)
+        found = self._catalog.passages(self._catalog.chunks_on(document.source, start))
+        if not found or not document.sha256.startswith(digest or ""):
+            message = f"{document.path}@{document.sha256[:8]}, the stored version, has no passage at {cited}"
+            raise CitationError(message, hint=f"`kb docs show {shlex.quote(document.path)}` shows what it has")
+        return min((p.citation for p in found), key=lambda c: abs(c.line_start - start) + abs(c.line_end - end)).id
 
     def stands(self, citation_id: str) -> bool:
         """Whether what the id cites is still in the documents, unchanged."""

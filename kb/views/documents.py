@@ -69,11 +69,10 @@ class DocumentView(LongText):
 
 def cited(kb: "KnowledgeBase", citation_id: str, *, around: int, offset: int = 0) -> CitedText:
     """The cited lines and `around` more on both sides, from character `offset` on. Errors as in `Documents.cite`."""
-    key = citation_id.partition(".")[0]
     with kb.catalog.snapshot():
         place = kb.documents.cite(citation_id, around=around)
         document = kb.documents.get(place.citation.path)
-        stated = _stated(kb, key, place)
+        stated = _stated(kb, place.citation.id, place)
     return CitedText(
         id=citation_id,
         target=document.target,

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -59,6 +59,7 @@ class Technique(_ForSubjects):
     does: str
     needs: str
     source: str
+    quantities: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -92,9 +93,13 @@ def questions_for(
     return fitting[:MOST_QUESTIONS]
 
 
-def techniques_for(subject: Subject, source: str, own: Path) -> list[Technique]:
-    """The techniques for a task: the user's own, then those that ship with kb. Arguments and errors as above."""
-    known = (*_read(own, Technique), *_shipped(Technique))
+def techniques_for(subject: Subject, source: str, own: Path, stated: Collection[str] = ()) -> list[Technique]:
+    """The techniques for a task: the user's own, then those that ship with kb. Arguments and errors as above.
+
+    Args:
+        stated: Quantities of which facts are known.
+    """
+    known = (one for one in (*_read(own, Technique), *_shipped(Technique)) if {*one.quantities} <= {*stated})
     return [one for one in known if one.fits(subject) and one.is_for(source)][:MOST_TECHNIQUES]
 
 

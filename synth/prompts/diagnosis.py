@@ -3,7 +3,6 @@
 diagnosis.toml holds the sentences and the rules.
 """
 
-import math
 import operator
 import re
 import tomllib
@@ -12,12 +11,13 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from kb.types.base import Frozen
-from kb.types.evidence import CaseResult, Evidence, Grade, KernelScreen, Outcome
+from kb.types.evidence import Evidence, Grade, KernelScreen
 from kb.types.kernels import workload_name
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN
 
 ADVICE = 2
 """Most rules that give advice."""
+VALUES = "Given values are drawn by the task's file; mixed ones differ in kind and magnitude from slice to slice."
 COMPARISONS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
 _TABLE = tomllib.loads(files("synth.prompts").joinpath("diagnosis.toml").read_text(encoding="utf-8"))
 MEANING: Mapping[str, str] = _TABLE["outcome"]
@@ -27,7 +27,6 @@ NUMBER: Mapping[str, str] = _TABLE["number"]
 _SPILLED = re.compile(r"(\d+) bytes spill stores")
 """Of `ptxas -v`."""
 _USED = re.compile(r"Used (\d+) registers")
-_NUMBER = re.compile(r"[\d,]+")
 
 
 class Rule(Frozen):
@@ -75,7 +74,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
     """
     return (
         MEANING[evidence.outcome],
-        *_compared(evidence.cases),
+        *_compared(evidence),
         *_worth(evidence),
         *diagnosis_of(evidence).sentences,
     )
@@ -83,8 +82,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
 
 def quoted(evidence: Evidence) -> tuple[str, ...]:
     """What the judge found in words that may come from documents or from the candidate."""
-    details = dict.fromkeys((evidence.detail, *(case.detail for case in evidence.cases if case.error_ratio is None)))
-    return (*filter(None, map(str.strip, details)), *_over(evidence.screen), *filter(None, [evidence.log]))
+    return (*filter(None, [evidence.detail.strip()]), *_over(evidence.screen), *filter(None, [evidence.log]))
 
 
 def diagnosis_of(evidence: Evidence) -> Diagnosis:
@@ -161,27 +159,17 @@ def _worth(evidence: Evidence) -> list[str]:
     ]
 
 
-def _compared(cases: tuple[CaseResult, ...]) -> list[str]:
-    """How many cases were right, and the smallest that was not."""
-    failed = [case for case in cases if case.outcome is not Outcome.PASSED]
-    right = len(cases) - len(failed)
-    count = [f"Right in {right} {'case' if right == 1 else 'cases'}."] if cases else []
-    return [*count, *(_failure(case) for case in sorted(failed, key=_elements)[:1])]
-
-
-def _elements(case: CaseResult) -> float:
-    """The product of the numbers in a case's name, its sizes; a case at the task's own sizes is the largest."""
-    sizes = [int(number.replace(",", "")) for number in _NUMBER.findall(case.name) if number.strip(",")]
-    return math.prod(sizes) if sizes else math.inf
-
-
-def _failure(case: CaseResult) -> str:
-    parts = [f"Case `{case.name}`: {case.outcome.replace('_', ' ')}"]
-    if case.max_error is not None:
-        parts.append(f"largest error {case.max_error:.3g}")
-    if case.error_ratio is not None:
-        parts.append(f"{case.error_ratio:.3g} times what is allowed")
-    return ", ".join(parts) + "."
+def _compared(evidence: Evidence) -> list[str]:
+    """In how many cases it was right; of one that was refused also in which."""
+    cases: dict[str, list[str]] = {}
+    for case in evidence.cases:
+        sizes, _, values = case.name.partition("; ")
+        cases.setdefault(sizes, []).append(values.removesuffix(" values") or "given")
+    count = f"Right in {len(evidence.cases)} {'case' if len(evidence.cases) == 1 else 'cases'}"
+    if evidence.passed or not cases:
+        return [f"{count}."] if cases else []
+    listed = "; ".join(f"`{sizes}`: {', '.join(values)}" for sizes, values in cases.items())
+    return [f"{count} ({listed}). The judge stops at the first that fails. {VALUES}"]
 
 
 def _over(screens: tuple[KernelScreen, ...]) -> list[str]:

@@ -195,6 +195,21 @@ def test_a_citation_is_shown_with_as_many_lines_around_it_as_asked_for(run: Run,
     assert len(re.findall(r"^> ", many, re.MULTILINE)) == 1
 
 
+@pytest.mark.parametrize("place", ["{path}:5", "{path}:5-6", "{path}@{digest}:5", "[{path}@{digest} L5]"])
+def test_the_place_that_a_prompt_cites_opens_like_an_id(run: Run, stored: Path, place: str) -> None:
+    by_id = run("cite", the_id(run)).out
+    path, digest = re.findall(r"(\S+)@(\w{8})", by_id)[0]
+
+    assert run("cite", place.format(path=path.strip("["), digest=digest)).out == by_id
+
+
+@pytest.mark.parametrize("place", ["mi210/memory.md:999", "mi210/memory.md@00000000:5"])
+def test_a_place_that_the_stored_version_does_not_have_is_refused(run: Run, stored: Path, place: str) -> None:
+    refused = run("cite", place)
+
+    assert (refused.status, f"the stored version, has no passage at {place}" in refused.err) == (1, True)
+
+
 def test_a_pdf_has_pages(run: Run, docs: Path, home: Path) -> None:
     content = pdf(lines("First words."), lines("Second words."), outline=[(0, "One", 1, 9), (0, "Two", 2, 9)])
     (docs / "mi210" / "guide.pdf").write_bytes(content)

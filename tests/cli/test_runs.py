@@ -86,6 +86,8 @@ def compared(home: Path) -> list[KernelRun]:
         for step, speedup in enumerate(speedups, start=1):
             outcome = Outcome.PASSED if speedup else Outcome.INCORRECT
             evidence = evidence_of(candidate(UNROLL=step), outcome=outcome, speedup=speedup, baseline_us=baseline_us)
+            detail = "" if speedup else "the first wrong element\nis at [7]"
+            evidence = evidence.model_copy(update={"detail": detail})
             proposal = Proposal(candidate=candidate(UNROLL=step), note=f"unroll by {step}")
             run.append(JournalEntry(kind="proposed", step=step, proposal=proposal))
             run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
@@ -115,6 +117,7 @@ def test_a_candidate_is_shown_with_its_time_its_interval_and_the_baseline_of_its
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"  1 +150.0 us \(142.7 to 157.6\) +2.00x eager +unroll by 1", lines[2])
     assert re.fullmatch(r"  2  incorrect +unroll by 2", lines[3])
+    assert lines[4] == "     the first wrong element is at [7]"
 
 
 def test_a_run_that_had_no_kernel_to_try_says_how_to_get_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

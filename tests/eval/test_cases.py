@@ -333,6 +333,16 @@ def test_an_output_must_be_about_as_exact_as_the_reference(result: str, change, 
     assert case.near([output], native) == accepted
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_an_output_that_is_not_finite_is_told_with_its_first_wrong_element(value: float) -> None:
+    case = case_of(task_of("x + 1", constants="N = 1000"))
+    output = torch.where(torch.arange(1000) >= 7, value, case.reference.native(case.inputs)[0])
+
+    right = f"{float(case.expected[0][7]):.6g}"
+    found = f"an output is not finite; 993 of 1000 elements are wrong, the first at [7]: {value}, not {right}"
+    assert case.compare([output]).detail == found
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
 def test_the_reference_itself_passes_in_every_precision(dtype: str) -> None:
     task = task_of("torch.softmax(x, -1)", constants="N = 4096", drawn=f"torch.randn(N, dtype=torch.{dtype})")

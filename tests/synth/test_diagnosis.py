@@ -9,6 +9,7 @@ from synth.prompts.diagnosis import (
     MEANING,
     NUMBER,
     RULES,
+    VALUES,
     Rule,
     diagnose,
     diagnosis_of,
@@ -48,17 +49,15 @@ def test_a_speed_up_within_the_noise_is_not_a_win() -> None:
     assert "This is not a win" in diagnose(evidence(KERNEL, speedup=1.05))[-1]
 
 
-def test_the_smallest_failing_case_is_named_with_its_error() -> None:
-    cases = (
-        CaseResult(name="as given", outcome=Outcome.PASSED, max_error=0.0, error_ratio=0.0),
-        CaseResult(name="rows=7", outcome=Outcome.INCORRECT, max_error=float("inf"), error_ratio=float("inf")),
-        CaseResult(name="rows=9", outcome=Outcome.RAISED),
-    )
+def test_a_refused_candidate_is_told_in_which_cases_it_was_right() -> None:
+    names = ("N=65; given values", "N=65; mixed values", "sizes as given")
+    cases = tuple(CaseResult(name=name, outcome=Outcome.PASSED, max_error=0.0, error_ratio=0.0) for name in names)
 
-    assert diagnose(evidence(KERNEL, Outcome.INCORRECT, cases=cases))[1:] == (
-        "Right in 1 case.",
-        "Case `rows=7`: incorrect, largest error inf, inf times what is allowed.",
-    )
+    found = diagnose(evidence(KERNEL, Outcome.INCORRECT, cases=cases))[1]
+
+    right = "Right in 3 cases (`N=65`: given, mixed; `sizes as given`: given)."
+    assert found == f"{right} The judge stops at the first that fails. {VALUES}"
+    assert diagnose(evidence(KERNEL, cases=cases))[1] == "Right in 3 cases."
 
 
 def test_findings_that_say_what_is_wrong_are_cited_and_the_others_left_out() -> None:

@@ -24,6 +24,10 @@ UNKNOWN = SOFTMAX.model_copy(update={"operations": (), "multiplies": False})
 SUM = SOFTMAX.model_copy(update={"operations": ("reduction",)})
 TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
 FOREIGN = [
+    ("SLEEF and SVML have them ready, where a library may be linked.", ON_EPYC, True),
+    ("Who starts the process pins it with `OMP_PLACES=cores` and `numactl --cpunodebind=0`.", ON_EPYC, True),
+    ("In PyTorch, `torch.set_flush_denormal(True)` does it.", ON_EPYC, True),
+    ("Split the outermost dimension (`#pragma omp parallel for`).", ON_EPYC, False),
     ("GEMM: tiles of 128x128.", SOFTMAX, True),
     ("GEMM: tiles of 128x128.", MATMUL, False),
     ("Memory-bound kernels (norms, softmax, element-wise): one row per block.", SOFTMAX, False),
@@ -179,6 +183,15 @@ def test_a_task_gets_the_techniques_of_its_class(
 
     assert told in " ".join(one.does for one in found)
     assert len(found) <= MOST_TECHNIQUES
+
+
+def test_an_idea_whose_condition_is_a_size_needs_its_fact(tmp_path: Path) -> None:
+    rows = SOFTMAX.model_copy(update={"family": "cpu", "language": "cpp", "targets": ("cpu-x86",)})
+    given = {
+        size: techniques_for(rows, "softmax(x)", tmp_path, size) for size in ((), ("l3_size",), ("l2_size", "l3_size"))
+    }
+
+    assert [len(found) for found in given.values()] == [1, 2, 3]
 
 
 def test_a_users_techniques_come_first_and_fit_the_source(tmp_path: Path) -> None:
