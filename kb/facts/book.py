@@ -3,13 +3,14 @@
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from kb.catalog import Catalog, write_lock
+from kb.catalog.words import STOP_WORDS
 from kb.errors import CitationError, FactError, did_you_mean, nearest
 from kb.facts.amounts import places
-from kb.facts.quantities import quantities, written
+from kb.facts.quantities import plain, quantities, written
 from kb.facts.quantity_question import asked_quantity
 from kb.facts.resolution import FactDecision, FactStanding, StandingFact, holding, precedence_of, resolve_facts
 from kb.facts.select import answers
@@ -18,6 +19,7 @@ from kb.types.base import Frozen, short
 from kb.types.edition import document_precedence
 from kb.types.fact import Fact
 from kb.types.records import Form
+from kb.types.units import unit_of
 
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
@@ -25,6 +27,8 @@ LONGEST_SHOWN = 160
 """Most characters of an erratum in the reason why an answer is left to a person."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\|)")
+_HEADING = re.compile(r"^(?:##+ *(.+)|[=~^-]{3,})\n\s*\n", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z]\w+")
 
 
 class Conflict(Frozen):
@@ -218,7 +222,8 @@ class FactBook:
         """The readers' answers about the target itself that do not hold, each with a reason to doubt it, if any.
 
         The reason is a document of greater precedence that says otherwise, a fact that holds, or another answer. An
-        erratum says otherwise if it names the quantity beside another number, even if nobody read a fact there.
+        erratum may say otherwise if it names the quantity, or has words of the quote or of its row, beside another
+        number, even if nobody read a fact there.
         """
         own = self._targets.get(target).name
         standings, errata = self.standings(own), [*self._errata(own)]
@@ -231,8 +236,10 @@ class FactBook:
                 as_good = other.form is Form.PROPOSED or other.citation.id in held
                 if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
                     yield f"{other.citation.place} states {written(other.value, other.unit)}"
+            labels = fact.quantity.replace("_", " "), fact.quote, self._catalog.label(fact.citation.id)
+            labels = tuple(map(self._targets.without_names, labels))
             for path, text in errata if precedence_of(fact) < 1 else ():
-                if _may_correct(text, fact):
+                if _may_correct(text, fact, labels):
                     yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
 
         for standing in standings:
@@ -241,11 +248,11 @@ class FactBook:
                 yield standing.fact, next(doubts(standing), "")
 
     def _errata(self, target: str) -> Iterator[tuple[str, str]]:
-        """Path and text of each paragraph and row in the errata of a target's lineage."""
+        """Path and text of each paragraph (after its heading) and row in the errata of a target's lineage."""
         for document in self._catalog.documents():
             is_errata = document_precedence(document.path, document.title, document.trust) > 0
             if is_errata and document.target in self._targets.lineage(target):
-                text = self._catalog.text(document.source)
+                text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
                 yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
 
     def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
@@ -254,12 +261,24 @@ class FactBook:
         self._catalog.put_decisions(keys, value, reason=reason, at=now)
 
 
-def _may_correct(text: str, fact: Fact) -> bool:
-    """Whether a text has another number than the fact, and names its quantity or one that its quote names."""
-    find, own = quantities().names.mentions, {place.number for place in places(f"{fact.value} {fact.unit}")}
+def _may_correct(text: str, fact: Fact, labels: Iterable[str]) -> bool:
+    """Whether a text has another number than the fact, and may be about it.
+
+    It names the quantity, or one that the quote names; or it has two words of a label, of which one is enough if the
+    text also has the fact's own number.
+    """
+    own, stated = ({place.number for place in places(said)} for said in (f"{fact.value} {fact.unit}", text))
+    find, words = quantities().names.mentions, set(map(plain, _WORD.findall(text)))
     asked = {fact.quantity, *(mention.means for mention in find(fact.quote) if not mention.loose)}
-    named = any(mention.means in asked for mention in find(text))
-    return named and any(place.number not in own for place in places(text))
+    enough = 1 if own & stated else 2
+    alike = any(label and len(label & words) >= min(enough, len(label)) for label in map(_telling, labels))
+    return bool(stated - own) and (alike or any(mention.means in asked for mention in find(text)))
+
+
+def _telling(label: str) -> set[str]:
+    """The words of a label that tell it from others; all but units if there are none."""
+    words = {plain(w) for w in _WORD.findall(label) if not (unit_of(w) or w.lower() in STOP_WORDS)}
+    return words - set(map(plain, quantities().filler)) or words
 
 
 def _counted(standings: Sequence[StandingFact]) -> str:

@@ -101,11 +101,19 @@ def test_all_answers_are_accepted_at_once_but_for_values_that_contradict_each_ot
     assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
 
 
+ROWS = "| Property | Value |\n|---|---|\n| Subgroup width | 32 lanes |"
+WIDTH = FactAnswer(quantity="wavefront_size", value="32", unit="lanes", quote="Subgroup width | 32 lanes")
 ERRATA = {
     "words": ("Each cluster has 96 KiB of tightly coupled memory.", "says of it: Each cluster has 96 KiB"),
     "a table that has to be confirmed": ("| Property | Zchip |\n|---|---|\n| Cores | 7 |", "states 7"),
     "without another number": ("The tightly coupled memory may lose 128 KiB.", ""),
     "of another quantity": ("The L2 cache has 96 KiB.", ""),
+    "the label of the row": ("The subgroup width is 16 lanes.", "says of it: The subgroup width is 16"),
+    "the number that is wrong": ("Subgroup: 16 lanes, instead of the 32 of the guide.", "says of it: Subgroup: 16"),
+    "a heading": ("## E2: subgroup width\n\nIt is 16 and not 32.", "says of it: E2: subgroup width: It is 16"),
+    "an underlined heading": ("Subgroup width\n--------------\n\nIt is 16.", "says of it: Subgroup width"),
+    "another name of the quantity": ("A warp has 16 lanes. Wave size: 16.", "says of it: A warp has 16"),
+    "the chip and another row": ("The Zchip has 16 lanes of PCIe.", ""),
 }
 
 
@@ -115,9 +123,10 @@ def test_an_answer_that_an_erratum_contradicts_is_left_to_a_person(
 ) -> None:
     (tmp_path / "zchip" / "errata.md").write_text(f"# Zchip errata\n\n{erratum}\n")
     (tmp_path / "zchip" / "cores.md").write_text("# Zchip overview\n\nThe chip has 8 cores.\n")
+    (tmp_path / "zchip" / "width.md").write_text(f"# Zchip guide\n\n{ROWS}\n")
     kb.ingest([tmp_path / "zchip"])
     cores = FactAnswer(quantity="compute_units", value="8", quote="has 8 cores")
-    found = {fact.quantity: fact for fact in kb.answer_facts("zchip", [SIZE, cores]).stored}
+    found = {fact.quantity: fact for fact in kb.answer_facts("zchip", [SIZE, cores, WIDTH]).stored}
 
     accepted = kb.factbook.accept_answers("zchip")
     left = [*kb.factbook.waiting_answers("zchip")]
