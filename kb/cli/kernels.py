@@ -160,6 +160,7 @@ def submit(
     tune: Annotated[
         bool, typer.Option("--tune", help="Search the values of its `# tune:` parameters, and judge the best two.")
     ] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave task and contract out of the next prompt.")] = False,
     as_json: Json = False,
 ) -> None:
     """Judge an answer to the last prompt.
@@ -188,7 +189,7 @@ def submit(
             show_verdict(verdict(attempt.evidence))
 
         told = None if as_json else shown
-        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told))
+        done = submission_view(going, kb.submit(going, given, note=note, tune=tune, on_attempt=told), brief=brief)
     for said in (*(f"skill written: {name}" for name in done.published), *done.notes):
         notify(said)
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."

@@ -96,6 +96,7 @@ def kb_submit(
     answer: Answer,
     *,
     tune: Annotated[bool, Field(description="Tune its constants, too: minutes.")] = False,
+    brief: Annotated[bool, Field(description="Next prompt without task and contract.")] = False,
 ) -> Submitted:
     """Judge the answer to a run's last prompt, and get the verdict and the next prompt.
 
@@ -103,7 +104,7 @@ def kb_submit(
     """
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
-    prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id)
+    prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief)
     return view_of(Submitted, done, verdict=_judged(done.evidence), prompt=prompt or None)
 
 

@@ -64,11 +64,11 @@ def kb_symbol(
     target: TargetName | None = None,
     limit: Annotated[int, Field(ge=1, le=40, description="Most places to return.")] = 15,
 ) -> symbols.NamedPlaces:
-    """Find where a function, instruction, type, register or macro is defined, listed, called and mentioned.
+    """Find where a function, instruction, type, register or macro is defined, called and mentioned.
 
-    One line for each place, with an id to cite and the version or date of its document; definitions first, newer
-    documents before older ones. The notes say where documents disagree on the signature, and which keywords of a
-    call the newest signature lacks: follow the newer document. An unknown name is an error with similar names.
+    One line for each place, with its id and the version or date of its document; definitions first, newer documents
+    before older ones. The notes say where documents disagree on the signature, and which keywords of a call the
+    newest signature lacks: follow the newer document.
     """
     return symbols.named_places(kb.symbol(name, target=target or None, limit=limit))
 
@@ -76,14 +76,13 @@ def kb_symbol(
 @tool("Read around a citation", cut=GO_ON)
 def kb_read(
     kb: "KnowledgeBase",
-    id: Annotated[str, Field(max_length=400, description="An id, ID.2 for a row's second cell, or PATH:LINE.")],  # noqa: A002 - what every result calls it
+    id: Annotated[str, Field(max_length=400, description="An id, ID.2 (its second cell) or PATH:LINE.")],  # noqa: A002 - what every result calls it
     around: Annotated[int, Field(ge=0, le=200, description="Lines to add on both sides.")] = 3,
-    offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
+    offset: Annotated[int, Field(ge=0, description="next_offset of the last answer, to read on.")] = 0,
 ) -> documents.CitedText:
     """Open a cited passage, table row, cell or fact, with the lines around it in its document.
 
-    Use it to check a citation, to see the text before and after it (raise `around`), or to get text that kb_search
-    cut or left out. A long text comes in parts: call again with offset=next_offset.
+    Use it to check a citation, for the text around it (raise `around`), or for what kb_search cut or left out.
     """
     return documents.cited(kb, id, around=around, offset=offset)
 
@@ -95,7 +94,7 @@ def kb_document(
     section: Annotated[
         str | None, Field(max_length=300, description="A heading, to read its text (default: all headings).")
     ] = None,
-    offset: Annotated[int, Field(ge=0, description="Where to read on: next_offset of the last answer.")] = 0,
+    offset: Annotated[int, Field(ge=0, description="next_offset of the last answer, to read on.")] = 0,
 ) -> documents.DocumentView:
     """List the headings of a document, or read a section whole, with an id to cite for each passage.
 

@@ -81,9 +81,9 @@ def draft_prompt(
         budget = max(1, budget - excess)
 
 
-def prompt_view(prompt: "Prompt", *, run: str = "") -> PromptView:
+def prompt_view(prompt: "Prompt", *, run: str = "", brief: bool = False) -> PromptView:
     left_out = prompt.left_out[:NAMES_SHOWN]
-    return view_of(PromptView, prompt, run=run, left_out=left_out, truncated=bool(left_out))
+    return view_of(PromptView, prompt.brief if brief else prompt, run=run, left_out=left_out, truncated=bool(left_out))
 
 
 def _explained(kb: "KnowledgeBase", plan: "Plan", prompt: "Prompt", *, run: str = "") -> ExplainedPrompt:

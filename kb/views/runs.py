@@ -96,8 +96,8 @@ def run_view(run: Run) -> RunView:
     )
 
 
-def submission_view(run: Run, done: "Submission") -> SubmissionView:
-    prompt = done.prompt and prompt_view(done.prompt, run=run.id)
+def submission_view(run: Run, done: "Submission", *, brief: bool = False) -> SubmissionView:
+    prompt = done.prompt and prompt_view(done.prompt, run=run.id, brief=brief)
     return view_of(SubmissionView, done, verdict=verdict(done.evidence), prompt=prompt)
 
 

@@ -62,6 +62,11 @@ class Prompt(Frozen):
     def tokens(self) -> int:
         return tokens_of(self.text)
 
+    @property
+    def brief(self) -> "Prompt":
+        """The prompt without what all prompts of its run say, for an author who remembers them."""
+        return self.model_copy(update={"rules": "", "stable": ""})
+
 
 Kind = Literal["attempt", "technique", "answer", "skill", "rule"]
 

@@ -79,9 +79,10 @@ def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes
     first = ask("kb_start_run", task_file=str(folder / "twice.py"), target="cpu-x86", evaluations=2).answer
     assert first["stage"] == "draft"
 
-    refused = ask("kb_submit", run=first["run"], answer=answer("3")).answer
+    refused = ask("kb_submit", run=first["run"], answer=answer("3"), brief=True).answer
     assert not refused["verdict"]["passed"]
     assert refused["prompt"]["stage"] == "fix"
+    assert refused["prompt"]["text"].startswith("## Attempts so far")
 
     done = ask("kb_submit", run=first["run"], answer=answer("2")).answer
     assert done["verdict"]["passed"]
