@@ -5,6 +5,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Literal, get_args
 
 from kb.catalog import Catalog, write_lock
 from kb.catalog.words import STOP_WORDS
@@ -28,6 +29,8 @@ from kb.types.fact import Fact
 from kb.types.records import Form
 from kb.types.units import unit_of
 
+State = Literal["open", "not confirmed", "settled"]
+STATES: tuple[State, ...] = get_args(State)
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
 LONGEST_SHOWN = 160
@@ -46,9 +49,12 @@ class Conflict(Frozen):
     sides: tuple[StandingFact, ...]
 
     @property
-    def is_open(self) -> bool:
-        """Whether a person has to decide."""
-        return any(side.standing is FactStanding.CONFLICT for side in self.sides)
+    def state(self) -> State:
+        """`open`: equally good values; `settled`: one holds, by a decision or a rule against each other value."""
+        if any(side.standing is FactStanding.CONFLICT for side in self.sides):
+            return "open"
+        held = {side.standing is FactStanding.HOLDS for side in self.sides if not side.why or side.standing == "holds"}
+        return "settled" if held == {True} else "not confirmed"
 
 
 class FactBook:
@@ -178,7 +184,7 @@ class FactBook:
         stated = {fact.target for fact in self._catalog.facts(None)}
         names = [self._targets.get(target).name] if target else sorted(stated & {t.name for t in self._targets})
         found = [conflict for name in names for conflict in self._conflicts_of(name)]
-        return sorted(found, key=lambda c: (not c.is_open, c.target, c.quantity))
+        return sorted(found, key=lambda c: (STATES.index(c.state), c.target, c.quantity))
 
     def _conflicts_of(self, name: str) -> Iterator[Conflict]:
         standings = {s.fact.citation.id: s for s in self.standings(name)}
@@ -243,8 +249,8 @@ class FactBook:
                 as_good = other.form is Form.PROPOSED or other.citation.id in held
                 if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
                     yield f"{other.citation.place} states {written(other.value, other.unit)}"
-            labels = fact.quantity.replace("_", " "), fact.quote, self._catalog.label(fact.citation.id)
-            labels = tuple(map(self._targets.without_names, labels))
+            words = fact.quantity.replace("_", " "), fact.quote, self._catalog.label(fact.citation.id)
+            labels = [*map(self._targets.without_names, words)]
             for path, text in errata if precedence_of(fact) < 1 else ():
                 if _may_correct(text, fact, labels):
                     yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"

@@ -125,7 +125,7 @@ class ConflictView(Frozen):
     target: str
     quantity: str
     state: str
-    """`open`: a person has to decide; `settled`: one holds; else `not confirmed`."""
+    """As in `kb.facts.book.Conflict`; a person has to decide unless it is `settled`."""
     sides: tuple[StatedFact, ...]
 
 
@@ -294,9 +294,7 @@ def _quoted(passage: "Passage", shown: set[tuple[str, str]]) -> QuotedPassage:
 
 
 def _conflict(conflict: "Conflict") -> ConflictView:
-    holds = any(side.standing is FactStanding.HOLDS for side in conflict.sides)
-    state = "open" if conflict.is_open else "settled" if holds else "not confirmed"
-    return view_of(ConflictView, conflict, state=state, sides=tuple(map(_stated, conflict.sides)))
+    return view_of(ConflictView, conflict, state=conflict.state, sides=tuple(map(_stated, conflict.sides)))
 
 
 def _ordered(found: Iterable[StatedFact]) -> tuple[StatedFact, ...]:

@@ -216,7 +216,7 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
     outcome = run("facts", "conflicts", "mi210")
 
     assert outcome.status == 0
-    assert "mi210 l3_size: open" in outcome.out
+    assert "mi210 l3_size: to decide, open" in outcome.out
     for value, name in (("8", "notes.md"), ("9", "other.md")):
         assert f"{value} MB" in outcome.out
         assert f"mi210/{name}:" in outcome.out
