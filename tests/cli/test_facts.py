@@ -270,6 +270,7 @@ def test_decisions_are_exported_and_imported_and_what_is_left_out_has_status_1(
     run("facts", "accept", key, "--reason", "seen")
 
     assert run("facts", "export", str(file)).out == f"written: {file}: 1 decision\n"
+    assert run("facts", "export", "-").out == file.read_text()
     run("facts", "reopen", key)
     assert "taken over: accepted: mi210 l3_size = 9 MB" in run("facts", "import", str(file)).out
     assert run("facts", "import", str(file), "--json").json[0]["outcome"] == "known"
