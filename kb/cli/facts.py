@@ -101,7 +101,8 @@ def conflicts(
 
     with open_kb() as kb:
         found = facts.conflicts(kb, target)
-    show_result(found, _show_conflicts, as_json=as_json)
+        notes = [*facts.unread_errata(kb, kb.targets.get(target).name)] if target else []
+    show_result(found, partial(_show_conflicts, notes=notes), as_json=as_json)
 
 
 @app.command()
@@ -309,13 +310,15 @@ def _show_statements(found: "Facts") -> None:
     _show_sides({quantity: [*_sides(facts, own=found.target)] for quantity, facts in by_quantity})
 
 
-def _show_conflicts(found: "Sequence[ConflictView]") -> None:
+def _show_conflicts(found: "Sequence[ConflictView]", notes: Sequence[str]) -> None:
     _show_contradictions(found)
     show()
     states = Counter(conflict.state for conflict in found)
     show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled")
     if states["open"] + states["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
+    for note in notes:
+        show_wrapped(note)
 
 
 def _show_contradictions(found: "Sequence[ConflictView]") -> None:

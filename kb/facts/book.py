@@ -24,6 +24,7 @@ from kb.facts.resolution import (
 from kb.facts.select import answers
 from kb.targets import Targets
 from kb.types.base import Frozen, short
+from kb.types.documents import Document
 from kb.types.edition import document_precedence
 from kb.types.fact import Fact
 from kb.types.records import Form
@@ -260,13 +261,22 @@ class FactBook:
             if standing.fact.target == own and standing.fact.form is Form.PROPOSED and not out:
                 yield standing.fact, next(doubts(standing), "")
 
-    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
-        """Path and text of each paragraph (after its heading) and row in the errata of a target's lineage."""
+    def unread_errata(self, target: str) -> list[str]:
+        """Paths of the errata of a target's lineage in which nobody has read a fact."""
+        read = {fact.citation.path for fact in self._catalog.facts(self._targets.lineage(target))}
+        return sorted({document.path for document in self._errata_of(target)} - read)
+
+    def _errata_of(self, target: str) -> Iterator[Document]:
         for document in self._catalog.documents():
             is_errata = document_precedence(document.path, document.title, document.trust) > 0
             if is_errata and document.target in self._targets.lineage(target):
-                text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
-                yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
+                yield document
+
+    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
+        """Path and text of each paragraph (after its heading) and row in the errata of a target's lineage."""
+        for document in self._errata_of(target):
+            text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
+            yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
 
     def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -178,8 +178,14 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
         facts=_ordered(_holding(f, str(decided.get(f.citation.id, ""))) for f in found),
         waiting=waiting,
         unread=shown,
-        notes=notes,
+        notes=(*notes, *unread_errata(kb, own)),
     )
+
+
+def unread_errata(kb: "KnowledgeBase", target: str) -> Iterator[str]:
+    """What to read, in one line, if there are errata in which nobody has read a fact."""
+    if paths := kb.factbook.unread_errata(target):
+        yield f"no fact was read in {short(', '.join(paths), STATED_CHARACTERS)}: `kb facts ask {target}`"
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:

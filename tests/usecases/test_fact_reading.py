@@ -295,3 +295,14 @@ def test_a_rule_that_settles_a_conflict_with_an_unconfirmed_answer_is_named(kb: 
 
     [settled] = kb.factbook.conflicts("zchip")
     assert (settled.state, {s.why for s in settled.sides}) == ("settled", {"", "a table outranks a reader's answer"})
+
+
+def test_errata_in_which_nobody_has_read_a_fact_are_named(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "zchip" / "errata.md").write_text("# Zchip errata\n\nA thread has 112 registers.\n")
+    kb.ingest([tmp_path / "zchip"])
+    kb.answer_facts("zchip", [SIZE])
+    kb.factbook.accept_answers("zchip")
+    assert facts(kb, "zchip").notes == ("no fact was read in zchip/errata.md: `kb facts ask zchip`",)
+
+    kb.answer_facts("zchip", [REGISTERS])
+    assert facts(kb, "zchip").notes == ()
