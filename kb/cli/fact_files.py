@@ -46,7 +46,9 @@ def read_lines(file: Path, kind: type[Line], hint: str) -> list[Line]:
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, one JSON object a line.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write, one JSON object a line; - is standard output.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Write the decisions about facts, for another home to import.
@@ -62,8 +64,12 @@ def export(
 
     with open_kb() as kb:
         found = decided_facts(kb)
+    text = "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in found)
+    if str(file) == "-":
+        print(text, end="")
+        return
     with storage_errors(file.parent):
-        write_whole(file, "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in found))
+        write_whole(file, text)
     show_result(found, lambda _: show(f"written: {file}: {counted(len(found), 'decisions')}"), as_json=as_json)
 
 
@@ -92,8 +98,11 @@ def import_(
 
 
 def _show_imported(done: "Sequence[ImportedDecision]") -> None:
+    from kb.facts.quantities import written
+
     for one in done:
-        said = f"{one.given.target} {one.given.quantity} = {one.given.value} {one.given.unit} {one.given.condition}"
+        amount = written(one.given.value, one.given.unit)
+        said = f"{one.given.target} {one.given.quantity} = {amount} {one.given.condition}"
         reason = f": {one.reason}" if one.reason else ""
         show_wrapped(f"{one.outcome}: {one.given.decision}: {said.strip()} [{one.given.id}]{reason}")
     if any(one.outcome == "left out" for one in done):

@@ -92,8 +92,8 @@ def conflicts(
 ) -> None:
     """Show where documents contradict each other.
 
-    Open conflicts come first: neither value holds until you accept or reject one. Conflicts that a rule settles
-    follow, with the rule.
+    Those to decide come first: in an open one, neither value holds; in another, a value waits that no rule settles.
+    Conflicts that a rule or a decision settles follow, with the rule.
 
     Example: kb facts conflicts mi355x
     """
@@ -101,7 +101,8 @@ def conflicts(
 
     with open_kb() as kb:
         found = facts.conflicts(kb, target)
-    show_result(found, _show_conflicts, as_json=as_json)
+        notes = [*facts.unread_errata(kb, kb.targets.get(target).name)] if target else []
+    show_result(found, partial(_show_conflicts, notes=notes), as_json=as_json)
 
 
 @app.command()
@@ -125,7 +126,12 @@ def accept(
         return
     with open_kb() as kb:
         for target in keys:
-            show(f"accepted: {counted(len(kb.factbook.accept_answers(target, reason=reason)), 'facts')} of {target}")
+            done = kb.factbook.accept_answers(target, reason=reason)
+            show(f"accepted: {counted(len(done), 'facts')} of {target}")
+            less = [s for s in kb.factbook.standings(target) if s.standing == "gives way"]
+            for fact in done:
+                out = [f"; {in_words(s.fact, fact.target)} gives way" for s in less if fact in s.against]
+                show_wrapped(f"{in_words(fact, fact.target)} {fact.citation.place}{''.join(out)}", "  ")
             left = [*kb.factbook.waiting_answers(target)]
             for fact, doubt in left:
                 show_wrapped(f"left out: {in_words(fact, fact.target)}: {doubt}")
@@ -304,18 +310,22 @@ def _show_statements(found: "Facts") -> None:
     _show_sides({quantity: [*_sides(facts, own=found.target)] for quantity, facts in by_quantity})
 
 
-def _show_conflicts(found: "Sequence[ConflictView]") -> None:
+def _show_conflicts(found: "Sequence[ConflictView]", notes: Sequence[str]) -> None:
     _show_contradictions(found)
     show()
     states = Counter(conflict.state for conflict in found)
     show(f"{states['open']} open, {states['not confirmed']} not confirmed, {states['settled']} settled")
     if states["open"] + states["not confirmed"]:
         show_wrapped("decide with `kb facts accept ID` or `kb facts reject ID`; `kb facts reopen ID` undoes a decision")
+    for note in notes:
+        show_wrapped(note)
 
 
 def _show_contradictions(found: "Sequence[ConflictView]") -> None:
     """Show the statements of each conflict with their standings."""
-    headings = {f"{one.target} {one.quantity}: {one.state}": one for one in found}
+    headings = {
+        f"{one.target} {one.quantity}: {'to decide, ' * (one.state != 'settled')}{one.state}": one for one in found
+    }
     _show_sides({heading: [*_sides(one.sides, own=one.target)] for heading, one in headings.items()})
 
 

@@ -5,6 +5,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Literal, get_args
 
 from kb.catalog import Catalog, write_lock
 from kb.catalog.words import STOP_WORDS
@@ -16,11 +17,14 @@ from kb.facts.resolution import FactDecision, FactStanding, StandingFact, holdin
 from kb.facts.select import answers
 from kb.targets import Targets
 from kb.types.base import Frozen, short
+from kb.types.documents import Document
 from kb.types.edition import document_precedence
 from kb.types.fact import Fact
 from kb.types.records import Form
 from kb.types.units import unit_of
 
+State = Literal["open", "not confirmed", "settled"]
+STATES: tuple[State, ...] = get_args(State)
 SUGGESTIONS = 5
 NAMES_SHOWN = 20
 LONGEST_SHOWN = 160
@@ -39,9 +43,12 @@ class Conflict(Frozen):
     sides: tuple[StandingFact, ...]
 
     @property
-    def is_open(self) -> bool:
-        """Whether a person has to decide."""
-        return any(side.standing is FactStanding.CONFLICT for side in self.sides)
+    def state(self) -> State:
+        """`open`: equally good values; `settled`: one holds, by a decision or a rule against each other value."""
+        if any(side.standing is FactStanding.CONFLICT for side in self.sides):
+            return "open"
+        held = {side.standing is FactStanding.HOLDS for side in self.sides if not side.why or side.standing == "holds"}
+        return "settled" if held == {True} else "not confirmed"
 
 
 class FactBook:
@@ -171,7 +178,7 @@ class FactBook:
         stated = {fact.target for fact in self._catalog.facts(None)}
         names = [self._targets.get(target).name] if target else sorted(stated & {t.name for t in self._targets})
         found = [conflict for name in names for conflict in self._conflicts_of(name)]
-        return sorted(found, key=lambda c: (not c.is_open, c.target, c.quantity))
+        return sorted(found, key=lambda c: (STATES.index(c.state), c.target, c.quantity))
 
     def _conflicts_of(self, name: str) -> Iterator[Conflict]:
         standings = {s.fact.citation.id: s for s in self.standings(name)}
@@ -236,8 +243,8 @@ class FactBook:
                 as_good = other.form is Form.PROPOSED or other.citation.id in held
                 if answer.standing is not FactStanding.UNCONFIRMED or more > 0 or (more == 0 and as_good):
                     yield f"{other.citation.place} states {written(other.value, other.unit)}"
-            labels = fact.quantity.replace("_", " "), fact.quote, self._catalog.label(fact.citation.id)
-            labels = tuple(map(self._targets.without_names, labels))
+            words = fact.quantity.replace("_", " "), fact.quote, self._catalog.label(fact.citation.id)
+            labels = [*map(self._targets.without_names, words)]
             for path, text in errata if precedence_of(fact) < 1 else ():
                 if _may_correct(text, fact, labels):
                     yield f"{path} says of it: {short(text, LONGEST_SHOWN)}"
@@ -247,13 +254,22 @@ class FactBook:
             if standing.fact.target == own and standing.fact.form is Form.PROPOSED and not out:
                 yield standing.fact, next(doubts(standing), "")
 
-    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
-        """Path and text of each paragraph (after its heading) and row in the errata of a target's lineage."""
+    def unread_errata(self, target: str) -> list[str]:
+        """Paths of the errata of a target's lineage in which nobody has read a fact."""
+        read = {fact.citation.path for fact in self._catalog.facts(self._targets.lineage(target))}
+        return sorted({document.path for document in self._errata_of(target)} - read)
+
+    def _errata_of(self, target: str) -> Iterator[Document]:
         for document in self._catalog.documents():
             is_errata = document_precedence(document.path, document.title, document.trust) > 0
             if is_errata and document.target in self._targets.lineage(target):
-                text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
-                yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
+                yield document
+
+    def _errata(self, target: str) -> Iterator[tuple[str, str]]:
+        """Path and text of each paragraph (after its heading) and row in the errata of a target's lineage."""
+        for document in self._errata_of(target):
+            text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
+            yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
 
     def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")

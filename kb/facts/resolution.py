@@ -53,6 +53,7 @@ class StandingFact(Frozen):
     fact: Fact
     standing: FactStanding
     why: str = ""
+    """A decision, and the rule by which a better fact holds; empty if there is neither."""
     against: tuple[Fact, ...] = ()
     """Facts that contradict it."""
     confirmed_by: tuple[Fact, ...] = ()
@@ -193,7 +194,9 @@ class _Statement:
 
     def standing(self) -> StandingFact:
         if not self.is_confirmed:
-            return StandingFact(fact=self.fact, standing=FactStanding.UNCONFIRMED, against=_facts(self.denying))
+            rules = (self.precedence.before(o.fact, self.fact) for o in self.denying if o.is_confirmed)
+            why, rivals = next(filter(None, rules), ""), _facts(self.denying)
+            return StandingFact(fact=self.fact, standing=FactStanding.UNCONFIRMED, why=why, against=rivals)
         why = self.precedence.before(self.better[0].fact, self.fact) if self.better else ""
         equal = (o for o in self.rivals if not o.better and not self.precedence.before(self.fact, o.fact))
         against = self.better or list(equal)

@@ -78,6 +78,8 @@ class DecidedFact(FactAnswer):
     id: str
     sha256: str
     """The digest of the document that states the fact; `quote` has its exact words there."""
+    label: str = ""
+    """The first cell of its row and its column's header, if it stands in a table."""
     form: Form
     decision: Literal["accepted", "rejected"]
     reason: str = ""

@@ -29,7 +29,7 @@ def decided_facts(kb: "KnowledgeBase") -> list[DecidedFact]:
     return [
         DecidedFact.model_validate(
             fact.model_dump(include={"target", "quantity", "value", "unit", "condition", "quote", "form"})
-            | {"id": fact.citation.id, "sha256": fact.citation.sha256}
+            | {"id": fact.citation.id, "sha256": fact.citation.sha256, "label": kb.catalog.label(fact.citation.id)}
             | {"decision": decided.verdict, "reason": decided.reason}
         )
         for fact, decided in stated
@@ -67,21 +67,25 @@ def _imported(kb: "KnowledgeBase", one: DecidedFact) -> ImportedDecision:
 
 
 def _stated_here(kb: "KnowledgeBase", one: DecidedFact) -> Fact:
-    """The fact in this home: of the same document, or of another edition that says it in the same words.
+    """The fact in this home: of the same document, or of another edition with the same words, or the same table row.
 
     A reader's answer is stored if a document of the target has its words. Raises FactError or TargetError if nothing
     here states the fact.
     """
-    said = one.value, one.unit, one.condition, one.quote
-    for fact in kb.catalog.facts([kb.targets.get(one.target).name], quantities=[one.quantity]):
-        if one.id == fact.citation.id or (
-            one.sha256 == fact.citation.sha256 and said == (fact.value, fact.unit, fact.condition, fact.quote)
-        ):
-            return fact
+    said = one.value, one.unit, one.condition
+    facts = kb.catalog.facts([kb.targets.get(one.target).name], quantities=[one.quantity])
+    alike = [fact for fact in facts if said == (fact.value, fact.unit, fact.condition)]
+    same = [fact for fact in alike if (one.sha256, one.quote) == (fact.citation.sha256, fact.quote)]
+    if found := [*(fact for fact in facts if fact.citation.id == one.id), *same]:
+        return found[0]
     if one.form is not Form.PROPOSED:
-        raise FactError(f"no document here states it in the words {one.quote!r}", hint="ingest the document")
+        for fact in alike:
+            if fact.form is one.form and one.label and kb.catalog.label(fact.citation.id) == one.label:
+                return fact
+        row = f"in a row and column named {one.label!r}" if one.label else f"in the document {one.sha256[:12]}"
+        raise FactError(f"no document here states it {row}", hint="ingest the document")
     answer = FactAnswer.model_validate(one.model_dump(include=set(FactAnswer.model_fields)))
-    found = kb.answer_facts(one.target, [answer])
-    if found.refused:
-        raise FactError(found.refused[0].reason, hint="ingest the document")
-    return found.stored[0]
+    read = kb.answer_facts(one.target, [answer])
+    if read.refused:
+        raise FactError(read.refused[0].reason, hint="ingest the document")
+    return read.stored[0]

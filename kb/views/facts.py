@@ -125,7 +125,7 @@ class ConflictView(Frozen):
     target: str
     quantity: str
     state: str
-    """`open`: a person has to decide; `settled`: one holds; else `not confirmed`."""
+    """As in `kb.facts.book.Conflict`; a person has to decide unless it is `settled`."""
     sides: tuple[StatedFact, ...]
 
 
@@ -178,8 +178,14 @@ def facts(kb: "KnowledgeBase", target: str, quantity: str | None = None, *condit
         facts=_ordered(_holding(f, str(decided.get(f.citation.id, ""))) for f in found),
         waiting=waiting,
         unread=shown,
-        notes=notes,
+        notes=(*notes, *unread_errata(kb, own)),
     )
+
+
+def unread_errata(kb: "KnowledgeBase", target: str) -> Iterator[str]:
+    """What to read, in one line, if there are errata in which nobody has read a fact."""
+    if paths := kb.factbook.unread_errata(target):
+        yield f"no fact was read in {short(', '.join(paths), STATED_CHARACTERS)}: `kb facts ask {target}`"
 
 
 def statements(kb: "KnowledgeBase", target: str, quantity: str | None = None, *, waiting: bool = False) -> Facts:
@@ -294,9 +300,7 @@ def _quoted(passage: "Passage", shown: set[tuple[str, str]]) -> QuotedPassage:
 
 
 def _conflict(conflict: "Conflict") -> ConflictView:
-    holds = any(side.standing is FactStanding.HOLDS for side in conflict.sides)
-    state = "open" if conflict.is_open else "settled" if holds else "not confirmed"
-    return view_of(ConflictView, conflict, state=state, sides=tuple(map(_stated, conflict.sides)))
+    return view_of(ConflictView, conflict, state=conflict.state, sides=tuple(map(_stated, conflict.sides)))
 
 
 def _ordered(found: Iterable[StatedFact]) -> tuple[StatedFact, ...]:

@@ -216,7 +216,7 @@ def test_conflicts_show_both_sides_with_their_citations(run: Run, facts: Path) -
     outcome = run("facts", "conflicts", "mi210")
 
     assert outcome.status == 0
-    assert "mi210 l3_size: open" in outcome.out
+    assert "mi210 l3_size: to decide, open" in outcome.out
     for value, name in (("8", "notes.md"), ("9", "other.md")):
         assert f"{value} MB" in outcome.out
         assert f"mi210/{name}:" in outcome.out
@@ -270,6 +270,7 @@ def test_decisions_are_exported_and_imported_and_what_is_left_out_has_status_1(
     run("facts", "accept", key, "--reason", "seen")
 
     assert run("facts", "export", str(file)).out == f"written: {file}: 1 decision\n"
+    assert run("facts", "export", "-").out == file.read_text()
     run("facts", "reopen", key)
     assert "taken over: accepted: mi210 l3_size = 9 MB" in run("facts", "import", str(file)).out
     assert run("facts", "import", str(file), "--json").json[0]["outcome"] == "known"

@@ -115,7 +115,7 @@ def test_an_unknown_fact_is_refused_and_the_hint_names_known_ones(
 def test_a_conflict_names_both_citations_and_holds_neither(known: KnowledgeBase) -> None:
     [conflict] = known.factbook.conflicts("mi210")
 
-    assert (conflict.target, conflict.quantity, conflict.is_open) == ("mi210", "l2_size", True)
+    assert (conflict.target, conflict.quantity, conflict.state) == ("mi210", "l2_size", "open")
     assert {(s.fact.value, s.fact.citation.path, s.standing) for s in conflict.sides} == {
         ("8", "mi210/notes.md", FactStanding.CONFLICT),
         ("9", "mi210/other.md", FactStanding.CONFLICT),
@@ -134,10 +134,10 @@ def test_a_decision_settles_a_conflict_and_is_taken_back(known: KnowledgeBase, v
 
     assert known.factbook.decide(key, verdict, reason="seen").fact == l2(known, of)
     assert values(known, "mi210", "l2_size") == [("9", "MB")]
-    assert [c for c in known.factbook.conflicts("mi210") if c.is_open] == []
+    assert [c for c in known.factbook.conflicts("mi210") if c.state == "open"] == []
 
     known.factbook.decide(key, None)
-    assert [c.is_open for c in known.factbook.conflicts("mi210")] == [True]
+    assert [c.state == "open" for c in known.factbook.conflicts("mi210")] == [True]
 
 
 def test_a_later_decision_replaces_an_earlier_one(known: KnowledgeBase) -> None:
@@ -167,7 +167,7 @@ def test_a_decision_outlives_a_new_reading_of_its_document_and_the_process(
     with KnowledgeBase(Settings.load(home), embedder=HashEmbedder()) as again:
         assert values(again, "mi210", "l2_size") == [("9", "MB")]
         again.factbook.decide(l2(again, "8").citation.id, None)
-        assert [c.is_open for c in again.factbook.conflicts("mi210")] == [True]
+        assert [c.state == "open" for c in again.factbook.conflicts("mi210")] == [True]
 
 
 def test_a_decision_is_about_what_was_said_not_about_what_is_said_there_later(known: KnowledgeBase, docs: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_decision_is_about_what_was_said_not_about_what_is_said_there_later(kn
     edit(docs / "mi210" / "notes.md", "| 8 |", "| 10 |")
     known.ingest([docs])
 
-    assert [c.is_open for c in known.factbook.conflicts("mi210")] == [True]
+    assert [c.state == "open" for c in known.factbook.conflicts("mi210")] == [True]
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def reopened(known: KnowledgeBase, home: Path) -> Iterator[KnowledgeBase]:
 
 def test_what_is_known_is_the_same_in_a_home_that_is_opened_again(reopened: KnowledgeBase) -> None:
     assert values(reopened, "mi210", "lds_size") == [("65", "KiB"), ("130", "KiB")]
-    assert [c.is_open for c in reopened.factbook.conflicts()] == [True]
+    assert [c.state == "open" for c in reopened.factbook.conflicts()] == [True]
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ def test_two_documents_that_state_two_values_of_one_thing_contradict_each_other(
     kb.ingest([docs])
 
     assert {f.value for f in kb.catalog.facts(["mi210"], quantities=["cache_line_size"])} == {"64", "128"}
-    assert [c.is_open for c in kb.factbook.conflicts("mi210")] == is_open
+    assert [c.state == "open" for c in kb.factbook.conflicts("mi210")] == is_open

@@ -123,4 +123,4 @@ def test_asking_for_one_quantity_gives_no_fact_of_another(kb: KnowledgeBase, sta
 @pytest.mark.slow
 def test_no_two_facts_of_a_sheet_are_in_open_conflict(kb: KnowledgeBase) -> None:
     for name in NAMES:
-        assert [c for c in kb.factbook.conflicts(name) if c.is_open] == []
+        assert [c for c in kb.factbook.conflicts(name) if c.state == "open"] == []

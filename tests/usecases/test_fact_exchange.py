@@ -85,7 +85,7 @@ def test_what_was_decided_here_stays_and_the_difference_is_told(homes: tuple[Kno
     [
         ("128 KiB of scratchpad", "130 KiB of scratchpad", "left out no document of zchip has the words"),
         ("# Zchip manual\n", "# Zchip manual\n\nSecond edition.\n", "taken over as zchip/manual.md:5 states it"),
-        ("| 8 |", "| 9 |", "left out no document here states it in the words '8'"),
+        ("| 8 |", "| 9 |", "left out no document here states it in a row and column named 'Zchip L2 cache (MB)'"),
     ],
 )
 def test_a_decision_needs_the_words_that_it_rests_on(
@@ -106,3 +106,23 @@ def test_a_home_without_the_chip_takes_nothing_over(homes: tuple[KnowledgeBase, 
     with KnowledgeBase(Settings(home=tmp_path / "empty", embedding_model="none")) as empty:
         assert outcomes(empty, decided_facts(homes[0])) == {"128": "left out unknown target 'zchip'"}
         assert empty.catalog.decisions() == {}
+
+
+@pytest.mark.parametrize(
+    ("header", "outcome"),
+    [
+        ("L2 cache (MB)", "taken over as zchip/guide.md:9 states it, another text or edition"),
+        ("Level 2 cache (MB)", "left out no document here states it in a row and column named 'Zchip L2 cache (MB)'"),
+    ],
+)
+def test_a_decision_about_a_number_of_a_table_needs_the_names_of_its_row_and_column(
+    homes: tuple[KnowledgeBase, KnowledgeBase], tmp_path: Path, header: str, outcome: str
+) -> None:
+    ours, theirs = homes
+    decide(ours, "8", REJECTED)
+    edition = "Second edition.\n\n" + MANUAL.replace("L2 cache (MB)", header)
+    (tmp_path / "zchip" / "manual.md").unlink()
+    (tmp_path / "zchip" / "guide.md").write_text(edition)
+    theirs.ingest([tmp_path / "zchip"])
+
+    assert outcomes(theirs, decided_facts(ours)) == {"8": outcome}

@@ -101,8 +101,10 @@ def test_all_answers_are_accepted_at_once_but_for_values_that_contradict_each_ot
     assert [f.quantity for f in kb.facts("zchip", "tcm_banks")] == ["tcm_banks"]
 
 
+TABLE = "| Property | Value |\n|---|---|\n| Maximum registers per thread | 128 |"
 ROWS = "| Property | Value |\n|---|---|\n| Subgroup width | 32 lanes |"
 WIDTH = FactAnswer(quantity="wavefront_size", value="32", unit="lanes", quote="Subgroup width | 32 lanes")
+REGISTERS = FactAnswer(quantity="vgprs_max", value="112", condition="per thread", quote="112 registers")
 ERRATA = {
     "words": ("Each cluster has 96 KiB of tightly coupled memory.", "says of it: Each cluster has 96 KiB"),
     "a table that has to be confirmed": ("| Property | Zchip |\n|---|---|\n| Cores | 7 |", "states 7"),
@@ -265,3 +267,42 @@ def test_the_named_passage_decides_which_of_several_equal_places_is_cited_also_w
 
     assert "has the words 'takes 4 cycles' 2 times: quote more of them, or name the passage" in unclear.reason
     assert (fact.citation.line_start, again.citation.line_start) == (9, 11)
+
+
+def test_an_answer_from_an_erratum_waits_for_a_person_and_then_outranks_a_table(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "zchip" / "errata.md").write_text("# Zchip errata\n\nA thread has 112 registers.\n")
+    (tmp_path / "zchip" / "guide.md").write_text(f"# Zchip guide\n\n{TABLE}\n")
+    kb.ingest([tmp_path / "zchip"])
+    [fact] = kb.answer_facts("zchip", [REGISTERS]).stored
+
+    assert [c.state for c in kb.factbook.conflicts("zchip")] == ["not confirmed"]
+    assert kb.factbook.accept_answers("zchip") == [fact]
+    assert [f.value for f in kb.facts("zchip", "vgprs_max")] == ["112"]
+    [settled] = kb.factbook.conflicts("zchip")
+    assert (settled.state, {s.standing for s in settled.sides}) == (
+        "settled",
+        {FactStanding.HOLDS, FactStanding.GIVES_WAY},
+    )
+
+
+def test_a_rule_that_settles_a_conflict_with_an_unconfirmed_answer_is_named(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "zchip" / "note.md").write_text("# Zchip note\n\nA thread has 112 registers.\n")
+    (tmp_path / "zchip" / "guide.md").write_text(f"# Zchip guide\n\n{TABLE}\n")
+    kb.ingest([tmp_path / "zchip"])
+    kb.answer_facts("zchip", [REGISTERS])
+
+    [settled] = kb.factbook.conflicts("zchip")
+    assert (settled.state, {s.why for s in settled.sides}) == ("settled", {"", "a table outranks a reader's answer"})
+
+
+def test_errata_in_which_nobody_has_read_a_fact_are_named(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "zchip" / "errata.md").write_text("# Zchip errata\n\nA thread has 112 registers.\n")
+    kb.ingest([tmp_path / "zchip"])
+    kb.answer_facts("zchip", [SIZE])
+    kb.factbook.accept_answers("zchip")
+    assert facts(kb, "zchip").notes == ("no fact was read in zchip/errata.md: `kb facts ask zchip`",)
+
+    kb.answer_facts("zchip", [REGISTERS])
+    assert facts(kb, "zchip").notes == ()
