@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from eval.judge.driver import LocalJudge
-from eval.languages.registry import described_language
+from eval.languages.registry import TORCH, described_language
 from eval.languages.toolchain import ToolchainLanguage, missing_needs
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
@@ -98,7 +98,13 @@ def unjudged(home: Home, target: str, language: str) -> str:
         return f"kb cannot judge the answer here: this machine lacks {names}" if lacks else ""
     paths = [document.path for document in home.documents.stored(target)]
     texts = home.catalog.chunks_of(paths).values() if paths else ()
-    code = Counter(language_named(tag) for _, text in texts for tag in _FENCE.findall(text))
+    own = topics().words["language"].get(language)  # a program in Python may be in a language that has Python's form
+
+    def name_of(tag: str, text: str) -> str:
+        name = language_named(tag)
+        return language if name == TORCH.name and own and own.search(text) else name
+
+    code = Counter(name_of(tag, text) for _, text in texts for tag in _FENCE.findall(text))
     shown = ", ".join(f"{name} ({times})" for name, times in code.most_common(LANGUAGES_SHOWN))
     about = (
         f"; its documents show code in {shown}" + f" and none in {language}" * (language not in code) if code else ""

@@ -134,20 +134,25 @@ def test_no_prompt_is_made_for_a_target_without_documents(run: Run, task: Path, 
     assert not (home / "runs").exists()
 
 
-@pytest.mark.parametrize(("language", "missing"), [("cpp", ""), ("triton", " and none in triton")])
+@pytest.mark.parametrize(
+    ("code", "language", "shows"),
+    [
+        ("c\nint x;", "cpp", "cpp (1)"),
+        ("c\nint x;", "triton", "cpp (1) and none in triton"),
+        ("python\nrow = tl.program_id(0)", "triton", "triton (1)"),
+    ],
+)
 def test_without_a_compiler_a_prompt_says_that_nobody_judges_and_what_code_the_documents_show(
-    run: Run, task: Path, tmp_path: Path, language: str, missing: str
+    run: Run, task: Path, tmp_path: Path, code: str, language: str, shows: str
 ) -> None:
     (tmp_path / "qchip").mkdir()
-    (tmp_path / "qchip" / "manual.md").write_text("# Qchip\n\nIt has 4 cores.\n\n```c\nint x;\n```\n")
+    (tmp_path / "qchip" / "manual.md").write_text(f"# Qchip\n\nIt has 4 cores.\n\n```{code}\n```\n")
     run("ingest", tmp_path / "qchip")
 
     shown = run("prompt", task, "--target", "qchip", "--language", language)
 
     assert shown.out.startswith("You write compute kernels for one piece of hardware. Somebody who has its compiler")
-    said = (
-        f"kb knows no compiler for qchip, so it cannot judge the answer; its documents show code in cpp (1){missing}\n"
-    )
+    said = f"kb knows no compiler for qchip, so it cannot judge the answer; its documents show code in {shows}\n"
     assert said in shown.err
 
 
