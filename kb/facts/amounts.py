@@ -62,15 +62,15 @@ def scaled(prefixed: re.Match[str]) -> float:
 
 
 def units_of(number: float, text: str, *, counts: bool) -> list[str]:
-    """The units that the text writes beside the number.
+    """The unit that the text writes beside the number, for each time that it has the number; empty where there is none.
 
     Args:
         counts: Whether the number is to count things: the unit behind a list of numbers is then not its own.
     """
     patterns = (_BESIDE,) if counts else (_BESIDE, _BEHIND_RANGE)
     ends = [place.end for place in places(text) if place.number == number]
-    found = (match for end in ends for pattern in patterns if (match := pattern.match(text, end)))
-    return [match["unit"] for match in found]
+    found = (next(filter(None, (pattern.match(text, end) for pattern in patterns)), None) for end in ends)
+    return [match["unit"] if match else "" for match in found]
 
 
 def same_unit(one: str, other: str) -> bool:

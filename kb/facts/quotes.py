@@ -108,9 +108,10 @@ def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:
     agrees = False
     for text in _parts(answer.value):
         beside = units_of(abs(_number(text) or 0), quoted, counts=counts)
-        if beside and not any(same_unit(answer.unit, one) for one in beside):
-            return f"the quote states {text} in {beside[0]}, not in {answer.unit or 'pieces'}"
-        agrees |= bool(beside)
+        named, bare = [one for one in beside if one], "" in beside
+        if named and not (counts and bare) and not any(same_unit(answer.unit, one) for one in named):
+            return f"the quote states {text} in {named[0]}, not in {answer.unit.replace('1', '') or 'pieces'}"
+        agrees |= bool(named)
     return "" if agrees or not answer.unit or answer.unit == "1" else _refused_far_unit(answer, quoted, around)
 
 

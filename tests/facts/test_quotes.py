@@ -145,6 +145,7 @@ def test_numbers_are_read_as_documents_write_them(words: str, value: str, unit: 
         ("Integrates with 256 KB L2 cache", "256", ["KB", "KiB"], ["GiB", "MB", "byte", "Kb", "KB/s", "1", "", "x"]),
         ("maximum 1.6 GHz", "1.6", ["GHz"], ["MHz", "Hz", "1"]),
         ("SRAM：2MB", "2", ["MB", "MiB"], ["GiB", "KB", "Mbit"]),
+        ("vectors of 32 elements for 32-bit data", "32", ["", "1"], ["GiB"]),
         ("SRAM: **2**MB", "2", ["MB"], ["GiB"]),
         ("| SRAM | 2 | MB |", "2", ["MB"], ["GiB"]),
         ("a 2-MB SRAM (1 GiB outside)", "2", ["MB"], ["GiB"]),
