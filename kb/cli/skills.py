@@ -168,7 +168,9 @@ def diff(
 def lint_skills(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME|FOLDER...]", help="Skills, folders or archives of skills (default: all)."),
+        typer.Argument(
+            metavar="[NAME|FOLDER...]", help="Skills, folders or archives of skills (default: all in use or waiting)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -188,7 +190,10 @@ def lint_skills(
     with open_kb() as kb:
         held = [kb.skills.find(name).folder for name in names or () if not Path(name).exists()]
         if not names:
-            held = [*(skill.folder for skill in kb.skills.known()), *(folder for folder, _ in kb.skills.problems())]
+            held = [
+                *(skill.folder for skill in kb.skills.known() if not skill.is_retired),
+                *(folder for folder, _ in kb.skills.problems()),
+            ]
         for path in (Path(name) for name in names or () if Path(name).exists()):
             found |= lint_path(kb, path)
     found |= {str(folder): lint(folder) for folder in held if folder}

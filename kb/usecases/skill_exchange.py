@@ -89,13 +89,13 @@ def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported
         return Imported(name=folder.place.name, proposed=False, reason="; ".join(broken))
     skill = load_adopted(folder.path, target=target, named=folder.named)
     twin = kb.skills.twin(skill)
+    changed = [field for field in twin.differing(skill) if field in ("body", "description", "license")] if twin else []
+    kept = f"; its {', '.join(changed)} differs, and the text here stays" if changed else ""
     if twin and kb.skills.standing(twin) is SkillStanding.RETIRED:
-        return Imported(
-            name=skill.name,
-            proposed=False,
-            reason=f"{twin.name}, which says the same, was rejected or retired: `kb skills accept {twin.name}`",
-        )
-    reason = f"{twin.name} says the same" if twin else ""
+        advice = kept or f": `kb skills accept {twin.name}`"
+        reason = f"{twin.name}, which says the same, was rejected or retired{advice}"
+        return Imported(name=skill.name, proposed=False, reason=reason)
+    reason = f"{twin.name} {'has the same kernel' if kept else 'says the same'}{kept}" if twin else ""
     if not twin and (here := next((known for known in kb.skills.known() if known.name == skill.name), None)):
         reason = f"another skill here has this name, and another {', '.join(here.differing(skill))}: rename one of them"
     if twin or not reason:

@@ -284,3 +284,13 @@ def test_what_is_not_an_export_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(SkillError, match="not an export"):
         export_skill(tmp_path)
     assert (tmp_path / ROUTER / "SKILL.md").read_text() == "somebody's own"
+
+
+def test_another_text_of_a_known_kernel_is_told(kb: KnowledgeBase, team: Path, tmp_path: Path) -> None:
+    taken(kb, team)
+    write(tmp_path / "again", skill("won", license="MIT", body="Another text."))
+
+    said = "its body differs, and the text here stays"
+    assert taken(kb, tmp_path / "again") == {"won": f"won has the same kernel; {said}"}
+    decide(kb, "reject", "won", reason="no")
+    assert taken(kb, tmp_path / "again") == {"won": f"won, which says the same, was rejected or retired; {said}"}
