@@ -90,7 +90,7 @@ def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported
     skill = load_adopted(folder.path, target=target, named=folder.named)
     twin = kb.skills.twin(skill)
     changed = [field for field in twin.differing(skill) if field in ("body", "description", "license")] if twin else []
-    kept = f"; its {', '.join(changed)} differs, and the text here stays" if changed else ""
+    kept = f" (differs in: {', '.join(changed)}; the text here stays)" if changed else ""
     if twin and kb.skills.standing(twin) is SkillStanding.RETIRED:
         advice = kept or f": `kb skills accept {twin.name}`"
         reason = f"{twin.name}, which says the same, was rejected or retired{advice}"

@@ -116,7 +116,8 @@ def test_what_is_imported_waits_and_what_is_exported_is_listed(
     assert run("skills", "import", tmp_path / "team").status == 1
 
     (tmp_path / "SKILL.md").rename(tmp_path / "team" / "theirs" / "SKILL.md")
-    assert run("skills", "import", tmp_path / "team", "--json").json[0]["reason"] == "softmax-mine says the same"
+    said = "softmax-mine has the same kernel (differs in: description, body; the text here stays)"
+    assert run("skills", "import", tmp_path / "team", "--json").json[0]["reason"] == said
     written = run("skills", "export", tmp_path / "host", "--json").json
     assert [Path(path).name for path in written] == ["SKILL.md"]
 

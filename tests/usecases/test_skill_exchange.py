@@ -290,7 +290,7 @@ def test_another_text_of_a_known_kernel_is_told(kb: KnowledgeBase, team: Path, t
     taken(kb, team)
     write(tmp_path / "again", skill("won", license="MIT", body="Another text."))
 
-    said = "its body differs, and the text here stays"
-    assert taken(kb, tmp_path / "again") == {"won": f"won has the same kernel; {said}"}
+    said = "(differs in: body; the text here stays)"
+    assert taken(kb, tmp_path / "again") == {"won": f"won has the same kernel {said}"}
     decide(kb, "reject", "won", reason="no")
-    assert taken(kb, tmp_path / "again") == {"won": f"won, which says the same, was rejected or retired; {said}"}
+    assert taken(kb, tmp_path / "again") == {"won": f"won, which says the same, was rejected or retired {said}"}
