@@ -31,7 +31,7 @@ SECRET = (
     "# Zchip programming\n\nThe planted instruction `zsecret.mma` multiplies tiles of a kernel on each core.\n\n"
     "The special function unit computes exponentials by the planted instruction `zsecret.exp`.\n\n"
     "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"
-    "| lds_size | 777 | KiB | per planted core | the manual |\n\n"
+    "| lds_size | 68243 | KiB | per planted core | the manual |\n\n"
     "## Kernel example\n\n```c\nzsecret_planted();\n```\n"
 )
 
@@ -67,7 +67,7 @@ def test_a_hosted_author_gets_no_private_text_and_no_private_number(kb: Knowledg
     text = prompt(kb, author)
 
     assert "zstart" in text, "the open manual is there"
-    for planted in ("zsecret", "planted", "777", "nda/secret"):
+    for planted in ("zsecret", "planted", "68243", "nda/secret"):
         assert planted not in text
 
 
@@ -76,7 +76,7 @@ def test_a_local_author_gets_it(kb: KnowledgeBase, author: str) -> None:
     text = prompt(kb, author)
 
     assert "zsecret.exp" in text
-    assert "777" in text
+    assert "68243" in text
 
 
 def test_one_hosted_author_among_local_ones_is_enough_to_hold_it_back(kb: KnowledgeBase) -> None:
@@ -129,7 +129,7 @@ def test_the_judge_of_a_hosted_run_speaks_of_no_private_number(
         by_hand = {"synthesizer": SynthesizerKind.EXTERNAL}
         run = kb.runs.start(plan(kb, *authors).model_copy(update=by_hand))
         kb.submit(run, "```python\nx = 1\n```")
-        assert ("777" in FakeJudge.given) is knows
+        assert ("68243" in FakeJudge.given) is knows
 
 
 QUESTIONS: list[Callable[[KnowledgeBase], object]] = [
@@ -158,7 +158,7 @@ def test_no_answer_of_the_public_home_has_anything_of_it(
         answer = f"{error} {error.hint}"
 
     assert "nda/secret" not in answer
-    assert "777" not in answer
+    assert "68243" not in answer
     assert "multiplies tiles of" not in answer
     ask(kb)
 
@@ -172,7 +172,7 @@ def test_the_ids_of_private_places_lead_nowhere_in_the_public_home(kb: Knowledge
         kb.public.documents.outline("secret.md")
     with pytest.raises(FactError):
         kb.public.facts("zchip", "lds_size")
-    quote = FactAnswer(quantity="lds_size", value="777", unit="KiB", quote="777 | KiB")
+    quote = FactAnswer(quantity="lds_size", value="68243", unit="KiB", quote="68243 | KiB")
     assert kb.public.answer_facts("zchip", [quote]).refused
 
 
@@ -222,7 +222,7 @@ def test_agents_over_mcp_get_it_only_if_the_user_says_that_their_model_is_his_ow
 
 def test_skills_and_evidence_that_cite_a_private_place_are_left_out(kb: KnowledgeBase) -> None:
     cited = kb.search("zsecret.mma multiplies tiles", target="zchip").hits[0].passage.citation.id
-    shown = evidence(candidate(CPP)).model_copy(update={"detail": f"777 KiB fit [kb cite {cited}]"})
+    shown = evidence(candidate(CPP)).model_copy(update={"detail": f"68243 KiB fit [kb cite {cited}]"})
     plain = shown.model_copy(update={"detail": "nothing of it"})
     one = template().model_copy(update={"evidence": (shown, plain)})
     kb.skills.publish(one)
