@@ -93,7 +93,8 @@ def brief(
     """
     subject = subject_of(home, task, interface, target, language.name, facts, terms)
     reader = _Reader(home, subject, facts)
-    taught = stage is Stage.DRAFT and not reader.sheets and language.name not in topics().known
+    is_new = language.name not in topics().known or subject.family == "npu"  # there a known language is used otherwise
+    taught = stage is Stage.DRAFT and not reader.sheets and is_new
     if stage is Stage.DRAFT or not attempts:
         written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
         is_told = language.searched and (language.judged or language.name not in topics().known)

@@ -156,6 +156,24 @@ def test_without_a_compiler_a_prompt_says_that_nobody_judges_and_what_code_the_d
     assert said in shown.err
 
 
+def test_a_language_that_models_know_is_taught_where_the_documents_of_an_npu_use_it(
+    run: Run, task: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "hexagon").mkdir()
+    (tmp_path / "hexagon" / "manual.md").write_text(
+        "# Element-wise kernels\n\nA Triton kernel loads, adds and stores one block:\n\n"
+        "```python\n@triton.jit\ndef add(x, y, N: tl.constexpr):\n    i = tl.arange(0, N)\n"
+        "    tl.store(y + i, tl.load(x + i) + 1)\n```\n\n"
+        "## Load and store instructions\n\nThe function `tl.load` loads at most 128 bytes, and `tl.store` stores them.\n"
+    )
+    run("ingest", tmp_path / "hexagon")
+
+    shown = run("prompt", task, "--target", "hexagon", "--language", "triton").out
+
+    assert "at most 128 bytes" in shown
+    assert "tl.store(y + i" in shown
+
+
 @pytest.mark.parametrize(
     ("language", "status", "said"),
     [
