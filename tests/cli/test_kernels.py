@@ -164,7 +164,7 @@ def test_a_language_that_models_know_is_taught_where_the_documents_of_an_npu_use
         "# Element-wise kernels\n\nA Triton kernel loads, adds and stores one block:\n\n"
         "```python\n@triton.jit\ndef add(x, y, N: tl.constexpr):\n    i = tl.arange(0, N)\n"
         "    tl.store(y + i, tl.load(x + i) + 1)\n```\n\n"
-        "## Load and store instructions\n\nThe function `tl.load` loads at most 128 bytes, and `tl.store` stores them.\n"
+        "## Load and store\n\nThe function `tl.load` loads at most 128 bytes, and `tl.store` stores them.\n"
     )
     run("ingest", tmp_path / "hexagon")
 
