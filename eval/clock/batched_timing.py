@@ -43,7 +43,7 @@ class BatchedTiming(NamedTuple):
 def time_batches(
     candidate: TimedWorker, baselines: Baselines, guards: frozenset[Guard], seconds: float
 ) -> BatchedTiming:
-    """Time batches of candidate and baselines for some seconds, with a call on each slot of a worker.
+    """Time whole batches of calls of candidate and baselines for some seconds. Each slot of a worker gets one call.
 
     All inputs of a batch are visible at once, so single calls are timed too, and the smaller speed-up counts.
 

@@ -30,7 +30,7 @@ class Standing(Frozen):
 
     @property
     def headroom(self) -> float:
-        """What may be left to win, from 0 to 1: where nothing has passed, or no roof is known, all."""
+        """The share of the time that a kernel may still win, from 0 to 1; 1 if none has passed or no roof is known."""
         if self.ended or (self.passed and self.stagnant >= STAGNANT):
             return 0.0
         reached = self.reached or 0.0

@@ -248,7 +248,7 @@ def _show_answered(found: "AnsweredFacts") -> None:
     show(f"{stored} stored, of which {hold} hold; {refused} refused")
     for name in dict.fromkeys(waiting):
         show_wrapped(
-            f"`kb facts accept --all {name}` accepts what nothing contradicts, `kb facts accept ID` one of them"
+            f"`kb facts accept --all {name}` accepts all that nothing contradicts; `kb facts accept ID` accepts one"
         )
 
 

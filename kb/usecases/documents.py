@@ -17,7 +17,7 @@ from kb.types.passages import CitedPlace, Passage
 CITED_LINES_AROUND = 3
 NAMES_SHOWN = 6
 _PLACE = re.compile(r"\[?(.+?)(?:@([0-9a-f]{8}))?(?::| L| p\.|#page=)(\d+)(?:-(\d+))?\]?")
-"""A citation without an id: path, start of the SHA-256, first and last line or page."""
+"""Matches a citation that has no id: its path, the start of the SHA-256, and the first and last line or page."""
 SHORT_CHARACTERS = 20_000
 """Longest document of code or without headings that is shown whole unasked."""
 

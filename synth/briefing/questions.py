@@ -21,7 +21,7 @@ MOST_TECHNIQUES = 5
 
 
 class _ForSubjects(Frozen):
-    """An entry of a file for some subjects of prompts."""
+    """An entry of questions.toml or techniques.toml, with the fields that say for which prompts it is."""
 
     limits: tuple[Limit, ...] = ()
     families: tuple[str, ...] = ()
