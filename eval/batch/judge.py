@@ -1,5 +1,8 @@
 """Judges a batch on all devices of this machine: its GPUs at the same time, then its CPU.
 
+Several judges share a GPU and take turns at timing, so that it does not wait for compilers. What fails there is judged
+again after all others, by one judge alone.
+
 It may be stopped at any moment: each verdict is in a file of its own as soon as it is known, and the next start goes on
 with the candidates that have none.
 """
@@ -16,13 +19,20 @@ from queue import SimpleQueue
 from threading import Thread
 
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_digest, read_batch, read_verdict, sealed, writing
+from eval.clock.turns import TURNS
 from eval.judge.driver import LocalJudge
 from eval.machine import CHOOSES_GPU, present_gpus, usable_cores
+from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError, KbError, TaskError
 from kb.storage import write_whole
+from kb.types.evidence import Outcome
 from kb.types.target import CPU, Isa
 
 STOPPED = "the judge was stopped, or the machine ended, while it was judged"
+MOST_SHARING, LEAST_CORES = 4, 4
+"""Judges that share a GPU, at most; and the cores that each has, at least, because most of the time they compile."""
+MAY_BE_DISTURBED = (Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.FORBIDDEN, Outcome.CLOCKS_DISAGREE, Outcome.TOO_FAST)
+"""Refusals that count only from a judge that has the GPU for itself."""
 Tell = Callable[[str], None]
 
 
@@ -107,17 +117,50 @@ def _verdicts(
     batch: Batch, numbers: Sequence[int], environments: Sequence[Mapping[str, str]], cache: Path
 ) -> Iterator[BatchVerdict]:
     """The verdicts as they come; for each candidate first one that says that it was STOPPED."""
+    parts = _parts(batch, numbers, len(environments))
+    cores = len(usable_cores()) // len(environments)
+    sharing = min(MOST_SHARING, cores // LEAST_CORES, len(parts) // len(environments))
+    if sharing > 1 and all(CHOOSES_GPU in environment for environment in environments):
+        cache.mkdir(exist_ok=True)
+        shared = [
+            {**environment, TURNS: f"{cache}/turns-{environment[CHOOSES_GPU]}", SHARE: f"{1 / sharing}"}
+            for environment in environments
+        ]
+        unsure = []
+        for verdict in _judged(batch, parts, shared * sharing, cache):
+            if verdict.failure == STOPPED or _is_certain(verdict):
+                yield verdict
+            else:
+                unsure.append(verdict.number)
+        parts = _parts(batch, sorted(unsure), len(environments))
+    yield from _judged(batch, parts, environments, cache)
+
+
+def _parts(batch: Batch, numbers: Sequence[int], devices: int) -> list[list[int]]:
+    """The candidates for the same task and target together, but no more than fall to each device."""
     by_judge: dict[tuple[str, str], list[int]] = {}
     for number in numbers:
         by_judge.setdefault((batch.entries[number].task.digest, batch.entries[number].target), []).append(number)
-    most = -(-len(numbers) // len(environments))
-    parts = iter([own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)])
+    most = -(-len(numbers) // devices)
+    return [own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)]
+
+
+def _is_certain(verdict: BatchVerdict) -> bool:
+    """Whether what other judges of the same GPU did cannot be the cause."""
+    return _is_final(verdict) and verdict.evidence is not None and verdict.evidence.outcome not in MAY_BE_DISTURBED
+
+
+def _judged(
+    batch: Batch, parts: Sequence[list[int]], environments: Sequence[Mapping[str, str]], cache: Path
+) -> Iterator[BatchVerdict]:
+    """The verdicts of one judge for each of the environments."""
+    waiting = iter(parts)
     found: SimpleQueue[BatchVerdict | None] = SimpleQueue()
     cores = usable_cores()
     for number, environment in enumerate(environments):
         own = cores[number :: len(environments)] or cores
         # The system ends a judge with the thread that started it, and daemons end with the process.
-        Thread(target=_judge_parts, args=(batch, parts, environment, own, cache, found), daemon=True).start()
+        Thread(target=_judge_parts, args=(batch, waiting, environment, own, cache, found), daemon=True).start()
     for _ in environments:
         yield from iter(found.get, None)
 

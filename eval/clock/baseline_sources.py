@@ -63,6 +63,8 @@ ONE_PROCESS = {
 }
 """Makes it compile without other processes. It compiles neither all headers first, which it would not keep for the next
 worker, nor a program that uses the CPU's vector units, because it knows these by their names."""
+COMPILE_S = 300.0
+"""Time limit for a call, of which the first compiles: a network of 120 layers takes more than a minute."""
 COMPILER = ("torch._inductor.compile_fx",)
 """To import this module loads most of what torch.compile needs."""
 
@@ -111,4 +113,4 @@ def settings_for(source: str) -> dict[str, Any]:
 
     Otherwise the two would be timed in processes that have loaded different modules.
     """
-    return worker_settings() if "torch.compile" in source else {"guards": GUARDS}
+    return {**worker_settings(), "call_s": COMPILE_S} if "torch.compile" in source else {"guards": GUARDS}

@@ -30,8 +30,8 @@ from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.timing import WIN_SESSIONS
 
-DISTURBED = (Outcome.TIMED_OUT, Outcome.CRASHED, Outcome.FORBIDDEN)
-"""How a baseline can fail because a candidate that is checked at the same time takes the cores, memory or disk."""
+DISTURBED = (Outcome.CRASHED, Outcome.FORBIDDEN)
+"""How a baseline can fail because a candidate that is checked at the same time takes the memory or disk."""
 WORKER_FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
 """How a worker of the judge can fail; the last two if a GPU has too little memory."""
 TRIES = 7

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eval.clock.baseline_sources import gpu_sources
 from eval.clock.memory_plan import MemoryPlan
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
-from eval.machine import present_gpu
+from eval.machine import present_gpu, usable_cores
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
@@ -34,7 +34,7 @@ READABLE = ("/proc/driver/nvidia", "/proc/devices")
 """What the driver reads when it starts."""
 WRITABLE = ("/proc/self",)
 """It names its threads there."""
-AT_ONCE = max(2, (os.cpu_count() or 1) // 2)
+AT_ONCE = max(4, len(usable_cores()) // 2)
 """Baselines that start at the same time. Most of the time each compiles on one core; the others are for candidates."""
 CHECKS_AHEAD = 3
 """Workers that start in advance to check candidates: a wrong one is refused before the next worker has started."""
@@ -70,6 +70,12 @@ class Gpu(TimingDevice):
         }
 
     @classmethod
+    def prepare(cls) -> None:
+        from eval.clock.turns import join
+
+        join()
+
+    @classmethod
     def check_room(cls, interface: Interface) -> None:
         from eval.worker.gpu_driver import installed_driver
 
@@ -85,13 +91,27 @@ class Gpu(TimingDevice):
         trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
         with _full_memory_is_its_fault():
             log = trial.check(cases, results)
-            self._warm_pool.wait()
-            timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
-        return self.timed_verdict(timing, (busy, *baselines.notes), log)
+            with self._turn():
+                timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
+                return self.timed_verdict(timing, (busy, *baselines.notes), log)
 
     def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
-        with _full_memory_is_its_fault():
+        with self._turn(), _full_memory_is_its_fault():
             return super().quick_time_us(candidate, language)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have the GPU alone, when all that starts has started."""
+        from eval.clock.turns import turn
+
+        spent = self.setup.spent
+        self._warm_pool.wait()
+        with spent.on("baselines_s"):
+            self.baselines.wait()
+        with ExitStack() as at_end:
+            with spent.on("turns_s"):
+                at_end.enter_context(turn())
+            yield
 
     def close(self) -> None:
         super().close()

@@ -83,7 +83,7 @@ class TaskJudge:
         results: list[CaseResult] = []
         language = self._language_of(candidate)
         start, spent = time.monotonic(), self.setup.spent
-        spent.compile_s = spent.baselines_s = 0.0
+        spent.compile_s = spent.baselines_s = spent.turns_s = 0.0
         self.device.start()
         cases = self._cases.for_candidate() if self.device.runs else []
         try:

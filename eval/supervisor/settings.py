@@ -48,6 +48,8 @@ class Spent:
     """For what is built of the candidate, and its first call at each set of sizes if a call compiles it."""
     baselines_s: float = 0.0
     """Until the baselines have started."""
+    turns_s: float = 0.0
+    """Until other judges of the same GPU have had their turns."""
 
     @contextmanager
     def on(self, part: str) -> Iterator[None]:

@@ -5,8 +5,11 @@ Driver API, "Memory Management" and "Context Management"; HIP Runtime API, "Memo
 """
 
 import ctypes
+import os
 from typing import Any, NamedTuple
 
+SHARE = "KB_GPU_SHARE"
+"""The variable with the share of the GPU's memory that a judge may use, from 0 to 1 (default: all)."""
 HANDLE_BYTES = 64
 """CU_IPC_HANDLE_SIZE and HIP_IPC_HANDLE_SIZE."""
 LAZY_PEER_ACCESS = 1
@@ -100,9 +103,10 @@ class Driver:
         return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
     def total_bytes(self) -> int:
+        """What a judge may use: the GPU's memory, or its SHARE."""
         import torch
 
-        return int(torch.cuda.get_device_properties(0).total_memory)
+        return int(float(os.environ.get(SHARE, 1)) * torch.cuda.get_device_properties(0).total_memory)
 
     def bytes_at(self, pointer: int, size: int) -> Any:
         """The bytes at an address as a tensor, which does not own them."""

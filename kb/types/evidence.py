@@ -161,10 +161,12 @@ class Took(Recorded):
     baselines_s: float
     """Waiting for the baselines to compile."""
     judge_s: float
+    turns_s: float = 0.0
+    """Waiting for other judges of the same GPU, which take turns."""
 
     @property
     def seconds(self) -> float:
-        return self.compile_s + self.baselines_s + self.judge_s
+        return self.compile_s + self.baselines_s + self.judge_s + self.turns_s
 
     def __str__(self) -> str:
         baselines = f", its baselines in {self.baselines_s:.1f} s" if self.baselines_s >= 0.05 else ""

@@ -45,8 +45,9 @@ def batch_of(*entries: Entry) -> Batch:
 
 
 def evidence_on(one: Entry) -> Evidence:
-    """What contains `wrong` is refused, and the machine was busy for what contains `busy`."""
-    outcome = Outcome.INCORRECT if "wrong" in one.proposal.candidate.source else Outcome.PASSED
+    """What contains `wrong` or `crashed` is refused, and the machine was busy for what contains `busy`."""
+    refusals = {"wrong": Outcome.INCORRECT, "crashed": Outcome.CRASHED}
+    outcome = refusals.get(text_of(one.proposal.candidate), Outcome.PASSED)
     about = {"task": one.task.name, "task_digest": one.task.digest, "target": one.target}
     seen = evidence_of(one.proposal.candidate, outcome=outcome, speedup=1.5).model_copy(update=about)
     if "busy" not in one.proposal.candidate.source or seen.timing is None:
@@ -75,11 +76,13 @@ class FakeJudge:
     pause_s = 0.0
     cores: ClassVar[dict[str, set[int]]] = {}
     """On which it ran, by device."""
+    environments: ClassVar[list[Mapping[str, str]]] = []
 
     def __init__(self, task: Task, *, target: str, environment: Mapping[str, str], **_: object) -> None:
         self.task, self.target, self.where = task, target, environment.get("CUDA_VISIBLE_DEVICES", "cpu")
         note(self.log, f"{self.where} {task.name}")
         self.cores[self.where] = os.sched_getaffinity(0)
+        self.environments.append(environment)
         if "fails" in task.source:
             raise TaskError("the reference fails", hint="")
 

@@ -13,7 +13,9 @@ import pytest
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
 from eval.batch.pack import BATCH, MOST_BYTES, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
+from eval.clock.turns import TURNS
 from eval.machine import present_gpus
+from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError
 from tests.eval.batches import (
     GPUS,
@@ -40,6 +42,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     """What the fake judge of this machine, which has two H100, has opened and judged since it was last asked."""
     monkeypatch.setattr(batch_judge, "LocalJudge", FakeJudge)
     monkeypatch.setattr(FakeJudge, "log", tmp_path / "log", raising=False)
+    monkeypatch.setattr(FakeJudge, "environments", [])
     monkeypatch.setattr(batch_judge, "present_gpus", lambda: GPUS)
 
     def judged() -> list[str]:
@@ -102,6 +105,58 @@ def test_two_gpus_share_the_candidates_of_one_task_and_the_cores(
     cores = os.sched_getaffinity(0)
     assert FakeJudge.cores["one"] | FakeJudge.cores["two"] == cores
     assert not FakeJudge.cores["one"] & FakeJudge.cores["two"] or len(cores) == 1
+
+
+@pytest.fixture
+def with_many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_judge, "usable_cores", lambda: [min(os.sched_getaffinity(0))] * 16)
+    monkeypatch.setattr(batch_judge, "present_gpus", lambda: {"one": GPUS["one"]})
+
+
+def test_judges_of_several_tasks_share_a_gpu_and_its_memory_and_take_turns(
+    tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None
+) -> None:
+    tasks = [TASK.model_copy(update={"source": f"{TASK.source}# {n}\n"}) for n in range(3)]
+    folder = packed(tmp_path, batch_of(*(entry("right", target="h100", task=task) for task in tasks)))
+
+    assert judge_batch(folder, lambda line: None) == 0
+
+    assert sorted(judged()) == ["one right"] * 3 + ["one row-sum"] * 3
+    assert {float(each[SHARE]) for each in FakeJudge.environments} == {1 / 3}
+    assert {each[TURNS] for each in FakeJudge.environments} == {f"{folder}/cache/turns-one"}
+
+
+def test_candidates_of_one_task_share_its_baselines_instead(
+    tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None
+) -> None:
+    folder = packed(tmp_path, batch_of(entry("right", target="h100"), entry("wrong", target="h100")))
+
+    assert judge_batch(folder, lambda line: None) == 0
+
+    assert judged() == ["one row-sum", "one right", "one wrong"]
+    assert [SHARE in each for each in FakeJudge.environments] == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "again"),
+    [
+        ("right", "passed", False),
+        ("wrong", "incorrect", False),
+        ("crashed", "crashed", True),
+        ("busy", "passed", True),
+        ("kills", "the judge died (exit status -9)", True),
+    ],
+)
+def test_what_other_judges_of_the_gpu_may_have_caused_is_judged_again_by_one_alone(
+    tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None, text: str, outcome: str, again: bool
+) -> None:
+    folder = packed(tmp_path, batch_of(entry(text, target="h100"), entry("right", target="h100", task=OTHER)))
+
+    judge_batch(folder, lambda line: None)
+
+    assert outcomes(folder) == [outcome, "passed"]
+    assert judged().count(f"one {text}") == 1 + again + (text == "right")
+    assert [SHARE in each for each in FakeJudge.environments] == [True, True] + [False] * again
 
 
 def test_a_candidate_for_a_device_that_is_not_here_waits(tmp_path: Path, judged: Callable[[], list[str]]) -> None:
