@@ -143,6 +143,7 @@ def test_candidates_of_one_task_share_its_baselines_instead(
         ("right", "passed", False),
         ("wrong", "incorrect", False),
         ("crashed", "crashed", True),
+        ("raised", "raised", True),
         ("busy", "passed", True),
         ("kills", "the judge died (exit status -9)", True),
     ],
