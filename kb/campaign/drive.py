@@ -64,7 +64,7 @@ def report(kb: KnowledgeBase, campaign: Campaign) -> CampaignReport:
     return CampaignReport(
         name=campaign.name,
         authors=campaign.authors,
-        budget=campaign.budget.model_dump_json(exclude_none=True),
+        budget=str(campaign.budget),
         summaries=summaries(results),
         comparisons=comparisons(results),
         results=results,

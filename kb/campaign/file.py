@@ -38,6 +38,9 @@ class Budget(Amounts):
 
     task: Amounts = Amounts()
 
+    def __str__(self) -> str:
+        return f"{super().__str__()}; for each task {self.task}"
+
 
 class TaskSet(Frozen):
     """One `[[tasks]]` table: a folder of tasks, or files."""

@@ -34,3 +34,7 @@ class Amounts(Frozen):
     dollars: float | None = Field(default=None, ge=0)
     minutes: float | None = Field(default=None, ge=0)
     """Of the judge: for verdicts and quick timings."""
+
+    def __str__(self) -> str:
+        limits = {name: getattr(self, name) for name in Amounts.model_fields}
+        return ", ".join(f"{limit:,} {name}" for name, limit in limits.items() if limit is not None) or "no limit"
