@@ -1,5 +1,9 @@
 """A campaign with recorded answers and a fake judge: after a kill it neither judges nor pays twice."""
 
+import os
+import random
+import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,10 +18,12 @@ from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
 from kb.errors import CampaignError, KbError
 from kb.runs.journal import Run
+from kb.settings import Settings
 from kb.types.evidence import Estimate, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.web.report import campaign_page
+from tests.conftest import HashEmbedder
 from tests.eval.batches import verdict_on, write_verdict
 from tests.runs.fakes import INTERFACE, evidence_of
 
@@ -132,6 +138,41 @@ def test_a_killed_campaign_goes_on_without_judging_or_paying_twice(
     answered = [(run.id, one.number) for run in kb.runs for one in run.exchanges if one.answered]
     assert len(answered) == len(set(answered)) <= 8
     assert len(list(kb.runs)) == 2, "no task has two runs"
+
+
+KILLED_AT = [round(random.Random(seed).random(), 3) for seed in range(6)]
+"""As a share of what the whole campaign takes."""
+
+
+@pytest.mark.parametrize("at", KILLED_AT)
+def test_a_campaign_whose_process_is_killed_goes_on_in_the_next(
+    at: float, home: Path, embedder: HashEmbedder, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    path = campaign_file()
+
+    def begin(home: Path) -> int:
+        if pid := os.fork():
+            return pid
+        with KnowledgeBase(Settings.load(home), embedder=embedder) as kb:
+            go(kb, path)
+        os._exit(0)
+
+    start = time.monotonic()
+    os.waitpid(begin(home / "whole"), 0)
+    pid, whole_s = begin(home / "killed"), time.monotonic() - start
+    time.sleep(at * whole_s)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+    with KnowledgeBase(Settings.load(home / "killed"), embedder=embedder) as kb:
+        go(kb, path)
+        assert [(task, count, won) for task, count, won, _ in rows(kb, path)] == [("one", 3, True), ("other", 3, True)]
+        assert len(list(kb.runs)) == 2, "no task has two runs"
+        for run in kb.runs:
+            verdicts = [one.candidate.digest for one in run.attempts]
+            assert len(verdicts) == len(set(verdicts)), "nothing is judged twice"
+            answered = [one.number for one in run.exchanges if one.answered]
+            assert len(answered) == len(set(answered)), "nothing is paid twice"
 
 
 def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the_verdicts(
