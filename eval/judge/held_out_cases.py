@@ -11,6 +11,7 @@ from eval.oracle.cases import (
     draw_cases,
     given_case,
     new_seed,
+    updated_buffers,
     usable_distributions,
 )
 from eval.oracle.constants import integer_constants
@@ -23,6 +24,7 @@ from kb.types.kernels import Interface, Task
 
 BUDGET_S = 2.0
 """Time for drawing cases of single distributions at one set of sizes, after those of given and of mixed values."""
+OUTPUTS_ONLY = "only outputs were compared, not the buffers that the reference updates"
 CHEAP = 1 << 20
 """The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
 
@@ -68,8 +70,10 @@ class HeldOutCases:
             )
         why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
         why = "at smaller ones the reference gives other outputs on the same inputs" if others else why
-        self.limit = "" if repeatable else f"{OWN_SIZES}: {why}"
-        """What the cases do not show, in a sentence."""
+        updated = ", ".join(updated_buffers(references[0]))
+        notes = ["" if repeatable else f"{OWN_SIZES}: {why}", updated and f"{OUTPUTS_ONLY}: {updated}"]
+        self.limit = "\n".join(filter(None, notes))
+        """What the cases do not show, in sentences, one a line."""
         check_repeatable(references[0])
         check_state(references[0])
         check_new_outputs(references[0])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from eval.oracle.blocks import blocks, on_host
+from eval.oracle.blocks import blocks, on_host, same_bits
 from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
@@ -24,7 +24,8 @@ from kb.types.evidence import CaseResult, Outcome
 
 MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
-EXTREME = ("wide", "large", "outliers", "far", "lone")
+AT_EDGES = (Structure.FREE, Structure.EXPONENTS, Structure.INTEGERS)
+EXTREME = ("wide", "large", "outliers", "far", "lone", "hidden")
 """Distributions that may overflow at some sizes only."""
 DRAWS = 24
 """So many other draws with the same outputs are no chance, even where an output is one truth value."""
@@ -166,7 +167,7 @@ def draw_case(
         if drawn_from.at_edges and sum(x.numel() for x in inputs if isinstance(x, torch.Tensor)) > MOST_AT_EDGES:
             return None
         if drawn_from.at_edges:
-            inputs = put_edges(reference, inputs, [s in (Structure.FREE, Structure.INTEGERS) for s in structures], seed)
+            inputs = put_edges(reference, inputs, [s in AT_EDGES for s in structures], seed)
         else:
             shapes = [t.shape for t in reference.native(inputs)] if set(OF_SAME) & set(distributions) else None
             inputs = change_values(inputs, structures, distributions, seed)
@@ -266,6 +267,13 @@ def check_state(reference: Reference) -> None:
             "the reference draws values in Model(...) that are not in its state_dict, so no candidate gets them",
             hint="make them parameters, or buffers that are persistent",
         )
+
+
+def updated_buffers(reference: Reference) -> list[str]:
+    """The names of the buffers that a call changes, such as the running statistics of a layer that is in training."""
+    before = {name: buffer.clone() for name, buffer in reference.model.named_buffers()}
+    reference.native(reference.inputs(new_seed()))
+    return [name for name, buffer in reference.model.named_buffers() if not same_bits(before[name], buffer)]
 
 
 def check_new_outputs(reference: Reference) -> None:

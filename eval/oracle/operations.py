@@ -114,6 +114,14 @@ def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[
     return result, choices
 
 
+def operations_in(call: Callable[[], Any]) -> set[str]:
+    """The names of its operations."""
+    names = set[str]()
+    with _Observer(lambda func, *_: names.add(func.overloadpacket.__name__)):
+        call()
+    return names
+
+
 def numbers_in(call: Callable[[], Any]) -> set[float]:
     """The numbers among the arguments of its operations, such as the limits of a clamp; also those by default."""
     numbers = set[float]()

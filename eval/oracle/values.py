@@ -1,11 +1,14 @@
 """Values of inputs: as a task draws them, or changed so that its promises hold."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import torch
 
+from eval.oracle.operations import operations_in
 from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
 
 RARE = 2048
@@ -22,6 +25,8 @@ COMMON_ZEROS = 0.01
 CLOSE = 4e-3
 """Relative difference up to which a sum counts as one, and two values as equal."""
 LEARNING_SEEDS = (0, 1)
+EXPONENTIALS = re.compile("^exp$|softmax|logsumexp|attention")
+"""Names of operations that take an exponential of what they get, which minus infinity makes zero."""
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 Change = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
@@ -89,6 +94,15 @@ def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.where(x == 0, noise.abs(), x * noise.exp())
 
 
+def _hidden(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Half of each line along each dimension, in one piece, is minus infinity, which a softmax makes zero; or true."""
+    hidden = _integers(0, 2 if x.numel() > 1 else 1, (1,), generator) == 1
+    for dim, size in enumerate(x.shape):
+        places = torch.arange(size, device=x.device).view(-1, *[1] * (x.dim() - 1 - dim))
+        hidden = hidden ^ (places >= (size + 1) // 2)
+    return hidden.expand(x.shape).clone() if x.dtype is torch.bool else x.masked_fill(hidden, -torch.inf)
+
+
 def _others(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Integers from 1, or -1, to the one that all are; 0 or 1 in the place of 1 and of truth values.
 
@@ -124,6 +138,8 @@ usual ones."""
 REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone}
 """Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, or one counts as
 much as all others of its row."""
+OF_EXPONENTS: Mapping[str, Change] = {"hidden": _hidden}
+"""The same for a reference with exponentials: what it hides by minus infinity counts as zero."""
 OF_CONSTANTS: Mapping[str, Change] = {"noise": _noise}
 """The same for an input that is one number in every draw: nothing may rely on it, as on no constant parameter."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
@@ -132,8 +148,9 @@ OF_SAME: Mapping[str, Change] = {"others": _others}
 """The same for integers and truth values that are one number in every draw."""
 OF_MASKS: Mapping[str, Change] = {"rows": _rows}
 """The same for masks that are the same in every draw."""
+OF_OTHERS = {**OF_EXPONENTS, **OF_CONSTANTS, **OF_SAME, **OF_MASKS}
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
-ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_CONSTANTS, *OF_SAME, *OF_MASKS)
+ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_OTHERS)
 EDGES = "edge"
 """A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
@@ -142,6 +159,8 @@ class Structure(Enum):
     """What a task promises about an input."""
 
     FREE = "nothing: any kind of values is allowed"
+    EXPONENTS = "nothing: any kind of values is allowed, and minus infinity hides one"
+    HIDING = "truth values, any of which may hide an exponential"
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
     INTEGERS = "integers, any of which may stand in the place of another of its row"
@@ -156,14 +175,22 @@ class Structure(Enum):
         known = {
             Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
             Structure.CONSTANT: ("given", *OF_CONSTANTS), Structure.SAME: ("given", *OF_SAME),
-            Structure.MASK: ("given", *OF_MASKS),
+            Structure.MASK: ("given", *OF_MASKS), Structure.EXPONENTS: (*DISTRIBUTIONS, *OF_EXPONENTS),
+            Structure.HIDING: ("given", *OF_EXPONENTS),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
 
 def learn_structures(reference: Reference) -> list[Structure]:
     """The structure of each input, learned from two draws."""
-    return [_structure(*pair) for pair in zip(*map(reference.inputs, LEARNING_SEEDS), strict=True)]
+    draws = [reference.inputs(seed) for seed in LEARNING_SEEDS]
+    names = operations_in(partial(reference.native, draws[0]))
+    found = [_structure(*pair) for pair in zip(*draws, strict=True)]
+    if not any(map(EXPONENTIALS.search, names)):
+        return found
+    hides = [all(isinstance(x, torch.Tensor) and _may_hide(x) for x in pair) for pair in zip(*draws, strict=True)]
+    change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
+    return [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
 
 
 def change_values(
@@ -208,7 +235,7 @@ def _mixed(x: torch.Tensor, distributions: Sequence[str], generator: torch.Gener
 def _drawn_from(x: torch.Tensor, distribution: str, generator: torch.Generator) -> torch.Tensor:
     if distribution in FACTORS and x.is_floating_point():
         return x * FACTORS[distribution](x, generator)
-    changes = {**(REPLACEMENTS if x.is_floating_point() else OF_INTEGERS), **OF_CONSTANTS, **OF_SAME, **OF_MASKS}
+    changes = {**(REPLACEMENTS if x.is_floating_point() else OF_INTEGERS), **OF_OTHERS}
     return changes[distribution](x, generator) if distribution in changes and x.dim() and x.numel() else x
 
 
@@ -258,6 +285,12 @@ def _is_bound(x: torch.Tensor) -> bool:
         for dim in range(x.dim())
     )
     return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
+
+
+def _may_hide(x: torch.Tensor) -> bool:
+    """Whether truth values are in no order, and not equally many in each row."""
+    several = x.dtype is torch.bool and x.dim() and x.numel() >= CHANCE
+    return bool(several and not _is_sorted(x) and x.sum(-1).unique().numel() > (x.dim() > 1))
 
 
 def _is_mask(x: torch.Tensor) -> bool:

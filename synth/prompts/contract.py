@@ -20,6 +20,8 @@ CONVOLVED = (
 COARSE = ("float16", "bfloat16")
 LISTED = 40
 """Most tensors of a kind that are listed: networks have hundreds, whose names and shapes follow from the source."""
+TRACKED = "num_batches_tracked"
+"""The end of a buffer's name in torch's layers that keep running statistics."""
 PRECISION = {
     Precision.IEEE: "The precision is `ieee`: a convolution of torch needs `torch.backends.cudnn.allow_tf32 = False`.",
     Precision.DEFAULT: "The precision is `default`, that of PyTorch when it runs the reference: convolutions and "
@@ -40,6 +42,7 @@ def contract(task: Task, interface: Interface, language: Language, terms: Terms)
         terms=terms,
         versions=f" ({versions})" if versions else "",
         sizes=[f"`{name}`" for name in _sizes(task)],
+        tracked=any(tensor.name.endswith(TRACKED) for tensor in interface.state),
         precise=_precision(task, interface, terms),
         win_sessions=WIN_SESSIONS,
         win_margin=WIN_MARGIN,

@@ -139,3 +139,35 @@ def test_a_random_state_that_the_own_sizes_keep_or_that_cannot_run_there_is_refu
 
     with pytest.raises(TaskError, match="other outputs on the same inputs"):
         held_out(Task(name="random", source=FORGETS.format(factor)), limits=limits)
+
+
+IN_TRAINING = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(features){mode}
+
+    def forward(self, x):
+        return self.norm(x)
+
+def get_inputs():
+    return [torch.randn(32, 48)]
+
+def get_init_inputs():
+    return [48]
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), {"": "norm.running_mean, norm.running_var, norm.num_batches_tracked", ".eval()": ""}.items()
+)
+def test_buffers_that_the_reference_updates_are_named_because_only_outputs_are_compared(mode: str, said: str) -> None:
+    subject = Task(name="normalise", source=IN_TRAINING.format(mode=mode))
+
+    lines = held_out(subject).limit.splitlines()
+
+    assert [line for line in lines if line.startswith(held_out_cases.OUTPUTS_ONLY)] == [
+        f"{held_out_cases.OUTPUTS_ONLY}: {said}" for _ in range(bool(said))
+    ]

@@ -229,3 +229,45 @@ def test_a_long_row_is_neither_equal_nor_sorted_as_a_whole() -> None:
         serial = torch.tensor([float(row.numpy().cumsum(dtype="float32")[-1]) for row in changed])
         scale = exact.abs() + changed.double().square().sum(-1).sqrt()
         assert float(((serial - exact).abs() / scale).max()) < 128 * torch.finfo(torch.float32).eps
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (1, 1), (3, 5), (2, 3, 4), (1, 8, 1, 6)])
+def test_half_of_each_line_is_hidden_in_one_piece(shape: tuple[int, ...]) -> None:
+    hidden = change_values([torch.randn(shape)], [Structure.EXPONENTS], ["hidden"], 0)[0].isinf()
+
+    for dim, size in enumerate(shape):
+        lines = hidden.movedim(dim, -1).reshape(-1, size)
+        assert size == 1 or set(lines.sum(-1).tolist()) <= {size // 2, size - size // 2}
+        assert size == 1 or bool((lines.diff(dim=-1).sum(-1) == 1).all())
+    assert hidden.numel() > 1 or not bool(hidden)
+
+
+@pytest.mark.parametrize(
+    ("forward", "structure"),
+    {
+        "x.softmax(-1)": Structure.EXPONENTS,
+        "(x - x.amax(-1, keepdim=True)).exp()": Structure.EXPONENTS,
+        "nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=x)": Structure.EXPONENTS,
+        "x.expand(2, N, N) + x.relu()": Structure.FREE,
+    }.items(),
+)
+def test_only_what_takes_exponentials_may_be_hidden(forward: str, structure: Structure) -> None:
+    assert learn_structures(Reference(task_of(forward, drawn="torch.randn(N, N)"), seed=0)) == [structure]
+
+
+@pytest.mark.parametrize(
+    ("mask", "structure"),
+    {
+        "torch.rand(N, N) < 0.5": Structure.HIDING,
+        "torch.arange(N) < torch.randint(1, N, (N, 1))": Structure.DRAWN,
+        "torch.rand(N, N).argsort(-1) < 9": Structure.DRAWN,
+    }.items(),
+)
+def test_truth_values_that_are_neither_sorted_nor_counted_may_hide_blocks(mask: str, structure: Structure) -> None:
+    reference = Reference(task_of("torch.zeros(N, N).masked_fill(x, -torch.inf).softmax(-1)", drawn=mask), seed=0)
+
+    assert learn_structures(reference) == [structure]
+    given = reference.inputs(0)[0]
+    [changed] = change_values([given], [structure], ["hidden"], 0)
+    in_blocks = changed.dtype is torch.bool and bool((changed.sum(-1) == changed.shape[-1] // 2).all())
+    assert in_blocks if structure is Structure.HIDING else torch.equal(changed, given)
