@@ -296,9 +296,12 @@ class _Reader:
 
     def _passages(self, phrasings: Phrasings) -> list[Passage]:
         """What a search finds, without passages that nobody vouches for or that are about something else."""
-        hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
-        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
-        return [p for p in passages if not is_set_aside(p)] or passages
+        found = self._home.found
+        asked = (phrasings, self._scope, self._home.catalog.revision)
+        if asked not in found:
+            hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
+            found[asked] = [hit.passage for hit in hits if _is_usable(hit.passage)]
+        return [p for p in found[asked] if not is_set_aside(p)] or found[asked]
 
     def _in_documents(self, phrasing: str, *, names: bool) -> list[Statement]:
         """The shortest answers in the documents that a search finds; with `names` only those that name code."""
@@ -318,13 +321,11 @@ class _Reader:
     @cached_property
     def sheets(self) -> list[Statement]:
         """What kb's own sheets for the target and its ancestors say about the subject, the nearest first."""
-        found: list[Statement] = []
-        for target in self._subject.targets:
-            for document in self._home.documents.stored(target):
-                if document.ships_with_kb and document.target == target:
-                    catalog = self._home.catalog
-                    found += self._statements_about(catalog.passages(catalog.chunk_ids(document.source)))
-        return found
+        targets, catalog = self._subject.targets, self._home.catalog
+        own = [d for d in self._home.documents.stored(targets[0]) if d.ships_with_kb and d.target in targets]
+        own.sort(key=lambda document: targets.index(document.target))
+        found = (catalog.passages(catalog.chunk_ids(document.source)) for document in own)
+        return [statement for passages in found for statement in self._statements_about(passages)]
 
     def _about_subject(self, statement: Statement) -> Statement | None:
         """The statement without what is about something else; None if nothing is left."""

@@ -309,15 +309,15 @@ def test_prompts_from_the_sheets_alone_equal_the_reviewed_ones(
     assert text == file.read_text(encoding="utf-8")
 
 
-def test_a_task_is_described_once(sheets: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_described_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "cache_dir", lambda: tmp_path)
     task = load_task(SOFTMAX)
-    first = judging.interface_of(sheets, task, "h100")
+    first = judging.interface_of(task)
     monkeypatch.setattr(judging, "LocalJudge", None)
 
-    assert judging.interface_of(sheets, task, "mi300x") == first
+    assert judging.interface_of(task) == first
     with pytest.raises(TypeError):
-        judging.interface_of(sheets, load_task(GELU), "h100")
+        judging.interface_of(load_task(GELU))
 
 
 def test_comments_of_a_task_are_no_operations() -> None:
