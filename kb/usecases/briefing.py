@@ -388,9 +388,7 @@ def _is_telling(statement: Statement) -> bool:
 
 def _is_claim(statement: Statement) -> bool:
     """Whether a statement of a document says something by itself, other than a title, a caption or a bare name."""
-    if REFERS.match(statement.prose):
-        return False
-    return bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS
+    return not REFERS.match(statement.prose) and (bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS)
 
 
 def _is_usable(passage: Passage) -> bool:

@@ -155,7 +155,7 @@ class Topics:
         return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
     def is_elsewhere(self, place: str, subject: Subject, *, teaches: bool) -> bool:
-        """Whether a file's path or headings name operations, or languages if it `teaches` one, and not the subject's."""
+        """Whether a path or headings name operations, or languages if it `teaches` one, and not the subject's."""
         named = self._named(re.sub(r"[-_./]", " ", place))
         kinds = ("operation", "language") if teaches else ("operation",)
         return any(named[kind].isdisjoint(_own(kind, subject)) for kind in kinds if kind in named)
