@@ -119,7 +119,7 @@ class Arms:
 
         self._verdicts.mkdir(parents=True, exist_ok=True)
         file = self._verdicts / f"{self._target}-{task.digest[:16]}.jsonl"
-        return MeasuredGrid(task, interface_of(self._kb, task, self._target), file, start)
+        return MeasuredGrid(task, interface_of(task), file, start)
 
 
 def with_random_values(skill: Skill, chance: random.Random) -> Skill:

@@ -103,7 +103,7 @@ class LocalJudge:
             raise JudgeError("candidates are judged on Linux only", hint="run kb on a Linux machine")
         if not is_installed("torch"):
             raise MissingLibraryError("torch")
-        self._workloads, self._stay = max(1, len(task.workloads)), stay
+        self._workloads, self._stay, self._describes = max(1, len(task.workloads)), stay, describe
         variables = {**(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
@@ -163,7 +163,9 @@ class LocalJudge:
     def close(self) -> None:
         """End the judge and its worker, by force if necessary. One that stays ends by itself if it has not answered."""
         if self._process and not self._stay:
-            self._process.terminate()
+            (
+                self._process.kill if self._describes else self._process.terminate
+            )()  # it has no worker, and torch ends slowly
             try:
                 self._process.wait(EXIT_S)
             except subprocess.TimeoutExpired:

@@ -80,7 +80,7 @@ def _failures(source: Source, folder: Path) -> Written:
 
 
 def _solutions(dialect: Dialect) -> Callable[[Source, Path], Written]:
-    return lambda source, folder: Written(*write_solutions(source.kb, source.kept, folder, dialect, source.definitions))
+    return lambda source, folder: Written(*write_solutions(source.kept, folder, dialect, source.definitions))
 
 
 def _kernelbench(source: Source, folder: Path) -> Written:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eval.oracle.definition import Definition, largest_first, values_of, workload_file
 from eval.oracle.definition import Workload as Drawn
@@ -26,9 +26,6 @@ from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Interface, Task, TensorSpec, Workload
 from kb.types.timing import Timing
 from kb.usecases.judging import interface_of
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 MAIN = "main.py"
 PYTHON = ("triton", "torch")
@@ -148,7 +145,7 @@ SOL_EXECBENCH = Dialect(
 
 
 def write_solutions(
-    kb: "KnowledgeBase", kept: Sequence[Kept], folder: Path, dialect: Dialect, definitions: Sequence[Path]
+    kept: Sequence[Kept], folder: Path, dialect: Dialect, definitions: Sequence[Path]
 ) -> tuple[dict[str, int], Counter[str]]:
     """Write definitions, workloads, solutions and traces.
 
@@ -164,7 +161,7 @@ def write_solutions(
     for one in kept:
         task, names = one.run.plan.task, [problem.name for problem, _ in problems.values()]
         if task.source not in problems:
-            interface = interface_of(kb, task, one.run.plan.target)
+            interface = interface_of(task)
             found = given.get(task.source) or made_of(task, interface, names)
             if isinstance(found, str):
                 left_out[found] += 1

@@ -67,7 +67,7 @@ def write_packages(
         if best is None:
             left_out["no kernel of its run passed"] += 1
             continue
-        interface = interface_of(kb, run.plan.task, run.plan.target)
+        interface = interface_of(run.plan.task)
         source = kernel_file(run.plan.task, best.attempt.candidate, best.attempt.evidence, interface)
         if not source:
             left_out[f"a kernel in {run.plan.language} is no Python file"] += 1

@@ -45,9 +45,9 @@ class AboutKernels(Home):
         from kb.usecases.fact_lookup import facts, unconfirmed
         from kb.usecases.judging import interface_of
 
-        interface = interface_of(self, task, target)
         try:
-            return task_roofline(interface, facts(self, target))
+            stated = facts(self, target)
+            return task_roofline(interface_of(task), stated)
         except FactError as error:
             if not (read := unconfirmed(self, target, RATES)):
                 raise

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from eval.roofline import limit_of
 from ingest.scan import SHEETS
@@ -96,7 +96,7 @@ def brief(
     is_new = language.name not in topics().known or subject.family == "npu"  # there a known language is used otherwise
     taught = stage is Stage.DRAFT and not reader.sheets and is_new
     if stage is Stage.DRAFT or not attempts:
-        written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched)
+        written = Question(asks=f"How is a kernel written in {language.name}?", search=language.searched, taught=True)
         is_told = language.searched and (language.judged or language.name not in topics().known)
         first = [written] if is_told and not reader.sheets else []
         questions = questions_for(subject, home.settings.home, first=first, taught=taught)
@@ -217,16 +217,16 @@ class _Reader:
         Their statements about something else are left out, and so is what exceeds `MANUAL_TOKENS`.
         """
         example = self._example()
-        found = [[self._passages((phrasing,)) for phrasing in question.search] for question in questions]
+        found = [[self._teaching(q, phrasing) for phrasing in q.search if not q.sheets] for q in questions]
         told: dict[int, list[Said]] = {place: [] for place in range(len(questions))}
         left = MANUAL_TOKENS - sum(said.tokens for said in example)
         for rank in range(MANUAL_DEPTH):
             for place, rankings in enumerate(found):
-                for phrasing, passages in zip(questions[place].search, rankings, strict=True):
+                for phrasing, passages in zip(questions[place].search, rankings, strict=False):
                     about = self._statements_about(passages[rank : rank + 1])
                     if not answering(about, phrasing, enough=TAUGHT):
                         continue
-                    for statement in self._fresh(about):
+                    for statement in filter(_is_telling, self._fresh(about)):
                         if tokens_of(statement.text) <= left:
                             left -= tokens_of(statement.text)
                             told[place].append(self._say(statement))
@@ -238,6 +238,11 @@ class _Reader:
             )
             for place, question in enumerate(questions)
         ]
+
+    def _teaching(self, question: Question, phrasing: str) -> list[Passage]:
+        """The passages that a search finds in no file and below no heading about another operation or language."""
+        elsewhere = partial(topics().is_elsewhere, subject=self._subject, teaches=question.taught)
+        return [p for p in self._passages((phrasing,)) if not elsewhere(f"{p.citation.path} {p.trail}")]
 
     def _statements_about(self, passages: Sequence[Passage]) -> list[Statement]:
         return [about for one in statements(passages) if (about := self._about_subject(one))]
@@ -296,9 +301,12 @@ class _Reader:
 
     def _passages(self, phrasings: Phrasings) -> list[Passage]:
         """What a search finds, without passages that nobody vouches for or that are about something else."""
-        hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
-        passages = [hit.passage for hit in hits if _is_usable(hit.passage)]
-        return [p for p in passages if not is_set_aside(p)] or passages
+        found = self._home.found
+        asked = (phrasings, self._scope, self._home.catalog.revision)
+        if asked not in found:
+            hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
+            found[asked] = [hit.passage for hit in hits if _is_usable(hit.passage)]
+        return [p for p in found[asked] if not is_set_aside(p)] or found[asked]
 
     def _in_documents(self, phrasing: str, *, names: bool) -> list[Statement]:
         """The shortest answers in the documents that a search finds; with `names` only those that name code."""
@@ -318,13 +326,11 @@ class _Reader:
     @cached_property
     def sheets(self) -> list[Statement]:
         """What kb's own sheets for the target and its ancestors say about the subject, the nearest first."""
-        found: list[Statement] = []
-        for target in self._subject.targets:
-            for document in self._home.documents.stored(target):
-                if document.ships_with_kb and document.target == target:
-                    catalog = self._home.catalog
-                    found += self._statements_about(catalog.passages(catalog.chunk_ids(document.source)))
-        return found
+        targets, catalog = self._subject.targets, self._home.catalog
+        own = [d for d in self._home.documents.stored(targets[0]) if d.ships_with_kb and d.target in targets]
+        own.sort(key=lambda document: targets.index(document.target))
+        found = (catalog.passages(catalog.chunk_ids(document.source)) for document in own)
+        return [statement for passages in found for statement in self._statements_about(passages)]
 
     def _about_subject(self, statement: Statement) -> Statement | None:
         """The statement without what is about something else; None if nothing is left."""
@@ -375,11 +381,14 @@ def _is_of_a_sheet(fact: Fact) -> bool:
     return fact.citation.path.startswith(f"{SHEETS.name}/")
 
 
+def _is_telling(statement: Statement) -> bool:
+    """Whether a statement of a passage that teaches is more than a title or a caption."""
+    return bool(statement.code or _NAMES_CODE.search(statement.text)) or len(statement.prose.split()) >= LEAST_WORDS
+
+
 def _is_claim(statement: Statement) -> bool:
     """Whether a statement of a document says something by itself, other than a title, a caption or a bare name."""
-    if REFERS.match(statement.prose):
-        return False
-    return bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS
+    return not REFERS.match(statement.prose) and (bool(statement.code) or len(statement.prose.split()) >= LEAST_WORDS)
 
 
 def _is_usable(passage: Passage) -> bool:

@@ -11,13 +11,14 @@ from kb.settings import NO_MODEL
 from kb.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from kb.facts.book import FactBook
     from kb.runs.journal import Runs
     from kb.settings import Settings
     from kb.skillbook.library import Skillbook
     from kb.types.embedding import Embedder
+    from kb.types.passages import Passage
     from kb.usecases.documents import Documents
     from kb.usecases.toolchains import Toolchains
     from retrieval.models import Models
@@ -86,6 +87,11 @@ class Home:
         from retrieval.search import SearchEngine
 
         return SearchEngine(self.catalog, self.targets, self.models)
+
+    @cached_property
+    def found(self) -> dict[Hashable, list[Passage]]:
+        """Passages that prompts have found, by question, scope and revision of the catalog: the next ask the same."""
+        return {}
 
     @property
     def documents(self) -> Documents:

@@ -21,7 +21,7 @@ from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, ope
 from kb.usecases.briefing import brief
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, must_be_known, written_in
+from kb.usecases.judging import interface_of, judge_for, kept_interface, must_be_known, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Seat
@@ -107,10 +107,13 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
 
 
 def _interface(home: Home, plan: Plan) -> Interface:
-    """The interface of a plan's task. While another process describes it, this one reads the facts."""
+    """The interface of a plan's task. While another process describes it, this one reads what a prompt may say."""
+    if known := kept_interface(plan.task):
+        return known
     with ThreadPoolExecutor(1) as pool:
-        pending = pool.submit(interface_of, home, plan.task, plan.target)
-        known_facts(home, plan.target)
+        pending = pool.submit(interface_of, plan.task)
+        read = _brief(_open_to(home, plan), plan, written_in(home, plan.target, plan.language), None)
+        read(Interface(inputs=(), state=(), outputs=(), init=()), (), Stage.DRAFT, ())
         return pending.result()
 
 
@@ -191,7 +194,7 @@ def start_carried(home: Home, plan: Plan) -> Run:
 def carried(home: Home, run: Run, share: Amounts) -> tuple[Loop, Synthesizer | None, Interface]:
     """What asks for the candidates of such a run. Errors as in `KnowledgeBase.optimize`."""
     seen = _open_to(home, run.plan)
-    interface = interface_of(home, run.plan.task, run.plan.target)
+    interface = interface_of(run.plan.task)
     return loop_of(seen, run, device=run.plan.target), _synthesizer(home, run, share), interface
 
 

@@ -154,6 +154,12 @@ class Topics:
         named = self._named(_IN_PARENTHESES.sub("", text))
         return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
+    def is_elsewhere(self, place: str, subject: Subject, *, teaches: bool) -> bool:
+        """Whether a path or headings name operations, or languages if it `teaches` one, and not the subject's."""
+        named = self._named(re.sub(r"[-_./]", " ", place))
+        kinds = ("operation", "language") if teaches else ("operation",)
+        return any(named[kind].isdisjoint(_own(kind, subject)) for kind in kinds if kind in named)
+
     def is_code_for(self, code: str, tag: str, subject: Subject) -> bool:
         """Whether a listing is a program in the subject's language, of its operations if it names any, and of integers
         if it computes integers alone."""

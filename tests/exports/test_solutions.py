@@ -43,7 +43,7 @@ FORMS = {"flashinfer": "solutions/{0}", "sol-execbench": "{0}/solutions"}
 @pytest.fixture(autouse=True)
 def _interfaces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for module in (flashinfer, hub):
-        monkeypatch.setattr(module, "interface_of", lambda kb, task, target: interface_of(task))
+        monkeypatch.setattr(module, "interface_of", interface_of)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

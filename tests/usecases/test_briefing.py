@@ -103,6 +103,31 @@ def test_a_chip_that_nobody_prepared_gets_what_its_documents_say_of_the_task(kb:
     assert "kb found no answer to: " in text
 
 
+@pytest.mark.parametrize(("place", "taught"), [("zc", True), ("triton", False)])
+def test_a_language_is_not_taught_from_documents_of_another(
+    kb: KnowledgeBase, tmp_path: Path, place: str, taught: bool
+) -> None:
+    (tmp_path / place).mkdir()
+    said = "`zy_load` loads from memory into a vector register of the worker."
+    (tmp_path / place / "loads.md").write_text(f"# Loads\n\n{said}\n\nTime to complete: ten minutes of your day.\n")
+    kb.ingest([tmp_path / place], target="zchip")
+    text = draft(kb, SOFTMAX, "zchip", "zc")
+
+    assert (said in text) is taught
+    assert "Time to complete" not in text
+
+
+def test_what_a_prompt_found_is_sought_again_in_changed_documents(kb: KnowledgeBase, tmp_path: Path) -> None:
+    before = draft(kb, SOFTMAX, "zchip", "zc")
+    (tmp_path / "zchip" / "manual.md").write_text(MANUAL.replace("zc_exp2", "zc_power"))
+    kb.ingest([tmp_path / "zchip"])
+    after = draft(kb, SOFTMAX, "zchip", "zc")
+
+    assert "zc_exp2" in before
+    assert "zc_power" in after
+    assert "zc_exp2" not in after
+
+
 @pytest.mark.parametrize("language", ["ZC", " zc"])
 def test_a_language_is_understood_in_any_case(kb: KnowledgeBase, language: str) -> None:
     assert written_in(kb, "zchip", language).name == "zc"
@@ -309,15 +334,15 @@ def test_prompts_from_the_sheets_alone_equal_the_reviewed_ones(
     assert text == file.read_text(encoding="utf-8")
 
 
-def test_a_task_is_described_once(sheets: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_is_described_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "cache_dir", lambda: tmp_path)
     task = load_task(SOFTMAX)
-    first = judging.interface_of(sheets, task, "h100")
+    first = judging.interface_of(task)
     monkeypatch.setattr(judging, "LocalJudge", None)
 
-    assert judging.interface_of(sheets, task, "mi300x") == first
+    assert judging.interface_of(task) == first
     with pytest.raises(TypeError):
-        judging.interface_of(sheets, load_task(GELU), "h100")
+        judging.interface_of(load_task(GELU))
 
 
 def test_comments_of_a_task_are_no_operations() -> None:
