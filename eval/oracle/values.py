@@ -188,7 +188,7 @@ def learn_structures(reference: Reference) -> list[Structure]:
     found = [_structure(*pair) for pair in zip(*draws, strict=True)]
     if not any(map(EXPONENTIALS.search, names)):
         return found
-    hides = [all(isinstance(x, torch.Tensor) and _may_hide(x) for x in pair) for pair in zip(*draws, strict=True)]
+    hides = [all(map(_may_hide, pair)) for pair in zip(*draws, strict=True)]
     change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
     return [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
 
@@ -287,10 +287,12 @@ def _is_bound(x: torch.Tensor) -> bool:
     return distinct or _is_sorted(x) or bool(((x == low) | (x == high)).all())
 
 
-def _may_hide(x: torch.Tensor) -> bool:
+def _may_hide(x: Any) -> bool:
     """Whether truth values are in no order, and not equally many in each row."""
-    several = x.dtype is torch.bool and x.dim() and x.numel() >= CHANCE
-    return bool(several and not _is_sorted(x) and x.sum(-1).unique().numel() > (x.dim() > 1))
+    if not isinstance(x, torch.Tensor) or x.dtype is not torch.bool or x.numel() < CHANCE or _is_sorted(x):
+        return False
+    counts = x.sum(-1).flatten()
+    return len(counts) == 1 or bool((counts != counts[0]).any())
 
 
 def _is_mask(x: torch.Tensor) -> bool:

@@ -43,13 +43,13 @@ def format_of(path: Path) -> str | None:
 
 
 def missing_libraries() -> dict[str, str]:
-    """For each format that cannot be read here, the library that is not installed."""
+    """For each format that cannot be read here, the library that is not installed, or why it cannot be loaded."""
     missing = {}
     for reader in dict.fromkeys(FORMATS.values()):
         try:
             import_module(f"ingest.readers.{reader}")
-        except ModuleNotFoundError as error:
-            missing[reader] = error.name or ""
+        except ImportError as error:
+            missing[reader] = error.name or str(error)
     return missing
 
 

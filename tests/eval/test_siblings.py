@@ -27,6 +27,14 @@ def sorted_at(x: torch.Tensor, place: int) -> tuple[torch.Tensor, ...]:
     return tuple(found[..., place] for found in x.sort(dim=-1, stable=True))
 
 
+def softmax_by_halves(x: torch.Tensor) -> torch.Tensor:
+    """A running maximum that is minus infinity after the first half makes the row NaN."""
+    first, second = x.tensor_split(2, dim=-1)
+    before, largest = first.amax(-1, keepdim=True), x.amax(-1, keepdim=True)
+    earlier = (before - largest).exp() * (first - before).exp().sum(-1, keepdim=True)
+    return (x - largest).exp() / (earlier + (second - largest).exp().sum(-1, keepdim=True))
+
+
 SIBLINGS = {
     "the index of a median": Sibling(
         "x", "x.median(-1)", f"{ANY}.bfloat16()", lambda x: sorted_at(x, 31), lambda x: sorted_at(x, 32)
@@ -220,6 +228,13 @@ SIBLINGS = {
         f"{ANY}, torch.full((N, N), -1e9).triu(1)",
         lambda x, m: torch.exp((x + m).log_softmax(-1)),
         lambda x, m: (x + torch.full_like(x, -1e9).triu(1)).softmax(-1),
+    ),
+    "a mask that may hide a block": Sibling(
+        "x, m",
+        "x.masked_fill(m, -torch.inf).softmax(-1)",
+        f"{ANY}, torch.rand(N, N) < 0.5",
+        lambda x, m: torch.exp(torch.where(m, -torch.inf, x).log_softmax(-1)),
+        lambda x, m: softmax_by_halves(x.masked_fill(m, -torch.inf)),
     ),
     "a mask of integers": Sibling(
         "x, m",

@@ -141,3 +141,12 @@ def test_no_contract_has_a_sentence_that_misled_authors(language: Language) -> N
     text = " ".join(contract(TASK, INTERFACE, language, Terms(judged="gpu")).split())
 
     assert [words for words in MISLEADING if words in text] == []
+
+
+@pytest.mark.parametrize(("buffer", "said"), [("norm.num_batches_tracked", True), ("norm.bias", False)])
+def test_that_running_statistics_need_no_update_is_said_where_the_reference_keeps_some(buffer: str, said: bool) -> None:
+    state = (TensorSpec(name=buffer, shape=(), dtype="int64"),)
+
+    text = contract(TASK, INTERFACE.model_copy(update={"state": state}), TRITON, Terms(judged="gpu"))
+
+    assert ("running statistics" in text) == said
