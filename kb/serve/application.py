@@ -1,0 +1,161 @@
+"""The addresses of a served home, and the least role that each of them takes."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from secrets import token_hex, token_urlsafe
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kb.errors import KbError
+from kb.mcp.advice import warnings
+from kb.mcp.server import all_tools
+from kb.mcp.server import server as mcp_server
+from kb.mcp.tool import Tool
+from kb.serve import uploads
+from kb.serve.calls import BY, CALLS, TOOLS, Call, arguments_of, description_of
+from kb.serve.guard import Door, Refused, told
+from kb.serve.lanes import Answering, Lane
+from kb.serve.people import Role
+from kb.settings import Settings
+from kb.types.records import Trust
+from kb.views.response import Response as View
+from kb.web import guard as web_guard
+from kb.web.server import routes as page
+
+MOST_BYTES = 1 << 20
+"""Largest body of a call; the largest argument of one has 400,000 characters."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+Lanes = Mapping[Lane, Answering]
+
+
+@dataclass(frozen=True)
+class Agents:
+    """MCP: who may only read gets only the tools that read."""
+
+    reading: ASGIApp
+    writing: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.writing if scope["user"].role.may(Role.AUTHOR) else self.reading)(scope, receive, send)
+
+
+def application(settings: Settings, lanes: Lanes, *, upload_bytes: int) -> Starlette:
+    """The page, MCP and the JSON API over the lanes of a home, for requests that have a `user`.
+
+    Args:
+        upload_bytes: Size of the largest document that can be sent.
+    """
+    reading, writing = (mcp_server(_tools(settings, lanes, role)) for role in (Role.READER, Role.AUTHOR))
+    for served in (reading, writing):  # the guard checks host and origin; these know of no proxy
+        served.streamable_http_app(stateless_http=True, json_response=True, host="")
+    agents = Agents(reading.session_manager.asgi_app, writing.session_manager.asgi_app)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with reading.session_manager.run(), writing.session_manager.run():
+            yield
+
+    def route(method: str, path: str, least: Role, endpoint: Any, most_bytes: int = MOST_BYTES) -> Route:  # noqa: ANN401
+        return Route(path, endpoint, methods=[method], middleware=[Middleware(Door, least, most_bytes)])
+
+    routes = [
+        *map(_of_page, page(lanes[Lane.READ], lanes[Lane.CURATE], token=token_urlsafe())),
+        route("POST", "/mcp", Role.READER, agents),
+        route("GET", "/api", Role.READER, _calls),
+        *(route("POST", f"/api/{name}", call.least, _answer(call, lanes[call.lane])) for name, call in CALLS.items()),
+        route("PUT", "/api/documents/{target}/{name}", Role.AUTHOR, _upload(settings.home, lanes), upload_bytes),
+    ]
+    refusals: Any = {HTTPException: _refused, KbError: _refused}
+    inside = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refusals)
+    inside.router.redirect_slashes = False
+    return inside
+
+
+def _tools(settings: Settings, lanes: Lanes, role: Role) -> dict[Tool, Answering]:
+    """The tools of MCP that a role may use, with the lanes that answer."""
+    offered = all_tools(runs_tasks=bool(settings.task_folders))
+    return {tool: lanes[TOOLS[tool].lane] for tool in offered if role.may(TOOLS[tool].least)}
+
+
+def _of_page(one: Route | Mount) -> Route | Mount:
+    """An address of the page: readers see it, curators decide."""
+    if isinstance(one, Mount):
+        return Mount(one.path, Door(one.app, Role.READER, 0))
+    least = Role.READER if set(web_guard.READING).issuperset(one.methods or ()) else Role.CURATOR
+    return Route(one.path, Door(one.app, least, web_guard.MOST_BYTES), methods=one.methods)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    return told(error)
+
+
+async def _calls(_: Request) -> Response:
+    return _json({"calls": [description_of(name, call) for name, call in CALLS.items()]})
+
+
+def _answer(call: Call, home: Answering) -> Endpoint:
+    taken, names_caller = arguments_of(call.function), BY in signature(call.function).parameters
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            given = taken.model_validate_json(await request.body() or b"{}")
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in problems[:3])
+            raise Refused(422, said, "GET /api lists the calls with their arguments") from error
+        values = {name: getattr(given, name) for name in taken.model_fields}
+        if names_caller:
+            values[BY] = request.user.display_name
+        answer = await home.ask(lambda kb: call.function(kb, **values))
+        return _json(answer.noted(*warnings(answer)) if isinstance(answer, View) else answer)
+
+    return endpoint
+
+
+def _upload(home: Path, lanes: Lanes) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        target, name = request.path_params["target"], request.path_params["name"]
+        uploads.check_name(target, name)
+        trust = _trust(request)
+        sent = home / uploads.FOLDER / f".sent-{token_hex(8)}"
+        sent.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with sent.open("xb") as file:
+                async for part in request.stream():
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+            return _json(await lanes[Lane.CURATE].ask(lambda kb: uploads.add(kb, sent, target, name, trust)))
+        finally:
+            sent.unlink(missing_ok=True)
+
+    return endpoint
+
+
+def _trust(request: Request) -> Trust:
+    """How far an upload is trusted. Raises Refused if its sender may not say so."""
+    asked = request.query_params.get("trust", Trust.COMMUNITY)
+    if asked not in (Trust.COMMUNITY, Trust.UNTRUSTED) and not (
+        asked == Trust.VENDOR and request.user.role.may(Role.CURATOR)
+    ):
+        known = "`community` (the default) or `untrusted`; a curator may also say `vendor`"
+        raise Refused(403, f"you cannot send a document with the trust {asked!r}", f"use {known}")
+    return Trust(asked)
+
+
+def _json(answer: object) -> Response:
+    return Response(to_json(answer), media_type="application/json")
