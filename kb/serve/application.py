@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from inspect import signature
+from inspect import cleandoc, signature
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Any
@@ -25,17 +25,18 @@ from kb.mcp.server import all_tools
 from kb.mcp.server import server as mcp_server
 from kb.mcp.tool import Tool
 from kb.serve import uploads
-from kb.serve.calls import BY, CALLS, TOOLS, Call, arguments_of, description_of
-from kb.serve.guard import Door, Refused, told
+from kb.serve.calls import BY, CALLS, arguments_of, name_of
+from kb.serve.guard import Door, Refused, refused
 from kb.serve.lanes import Answering, Lane
 from kb.serve.people import Role
 from kb.settings import Settings
 from kb.types.records import Trust
 from kb.views.response import Response as View
-from kb.web import guard as web_guard
+from kb.web.guard import MOST_BYTES as FORM_BYTES
+from kb.web.guard import READING
 from kb.web.server import routes as page
 
-MOST_BYTES = 1 << 20
+CALL_BYTES = 1 << 20
 """Largest body of a call; the largest argument of one has 400,000 characters."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -69,17 +70,17 @@ def application(settings: Settings, lanes: Lanes, *, upload_bytes: int) -> Starl
         async with reading.session_manager.run(), writing.session_manager.run():
             yield
 
-    def route(method: str, path: str, least: Role, endpoint: Any, most_bytes: int = MOST_BYTES) -> Route:  # noqa: ANN401
+    def route(method: str, path: str, least: Role, endpoint: Any, most_bytes: int = CALL_BYTES) -> Route:  # noqa: ANN401
         return Route(path, endpoint, methods=[method], middleware=[Middleware(Door, least, most_bytes)])
 
     routes = [
         *map(_of_page, page(lanes[Lane.READ], lanes[Lane.CURATE], token=token_urlsafe())),
         route("POST", "/mcp", Role.READER, agents),
         route("GET", "/api", Role.READER, _calls),
-        *(route("POST", f"/api/{name}", call.least, _answer(call, lanes[call.lane])) for name, call in CALLS.items()),
+        *(route("POST", f"/api/{name_of(call)}", CALLS[call].least, _answer(call, lanes)) for call in CALLS),
         route("PUT", "/api/documents/{target}/{name}", Role.AUTHOR, _upload(settings.home, lanes), upload_bytes),
     ]
-    refusals: Any = {HTTPException: _refused, KbError: _refused}
+    refusals: Any = {HTTPException: refused, KbError: refused}
     inside = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refusals)
     inside.router.redirect_slashes = False
     return inside
@@ -88,39 +89,44 @@ def application(settings: Settings, lanes: Lanes, *, upload_bytes: int) -> Starl
 def _tools(settings: Settings, lanes: Lanes, role: Role) -> dict[Tool, Answering]:
     """The tools of MCP that a role may use, with the lanes that answer."""
     offered = all_tools(runs_tasks=bool(settings.task_folders))
-    return {tool: lanes[TOOLS[tool].lane] for tool in offered if role.may(TOOLS[tool].least)}
+    return {tool: lanes[CALLS[tool].lane] for tool in offered if role.may(CALLS[tool].least)}
 
 
 def _of_page(one: Route | Mount) -> Route | Mount:
     """An address of the page: readers see it, curators decide."""
     if isinstance(one, Mount):
         return Mount(one.path, Door(one.app, Role.READER, 0))
-    least = Role.READER if set(web_guard.READING).issuperset(one.methods or ()) else Role.CURATOR
-    return Route(one.path, Door(one.app, least, web_guard.MOST_BYTES), methods=one.methods)
+    least = Role.READER if set(READING).issuperset(one.methods or ()) else Role.CURATOR
+    return Route(one.path, Door(one.app, least, FORM_BYTES), methods=one.methods)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    return told(error)
+def _calls(_: Request) -> Response:
+    listed = [
+        {
+            "call": name_of(call),
+            "least_role": access.least,
+            "description": cleandoc(call.__doc__ or ""),
+            "arguments": arguments_of(call).model_json_schema(),
+        }
+        for call, access in CALLS.items()
+    ]
+    return _json({"calls": listed})
 
 
-async def _calls(_: Request) -> Response:
-    return _json({"calls": [description_of(name, call) for name, call in CALLS.items()]})
-
-
-def _answer(call: Call, home: Answering) -> Endpoint:
-    taken, names_caller = arguments_of(call.function), BY in signature(call.function).parameters
+def _answer(call: Callable[..., Any], lanes: Lanes) -> Endpoint:
+    taken, lane = arguments_of(call), lanes[CALLS[call].lane]
+    names_caller = BY in signature(call).parameters
 
     async def endpoint(request: Request) -> Response:
         try:
             given = taken.model_validate_json(await request.body() or b"{}")
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False, include_input=False)
-            said = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in problems[:3])
+            problems = error.errors(include_url=False, include_context=False, include_input=False)[:3]
+            said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problems)
             raise Refused(422, said, "GET /api lists the calls with their arguments") from error
         values = {name: getattr(given, name) for name in taken.model_fields}
-        if names_caller:
-            values[BY] = request.user.display_name
-        answer = await home.ask(lambda kb: call.function(kb, **values))
+        values |= {BY: request.user.display_name} if names_caller else {}
+        answer = await lane.ask(lambda kb: call(kb, **values))
         return _json(answer.noted(*warnings(answer)) if isinstance(answer, View) else answer)
 
     return endpoint
@@ -149,11 +155,9 @@ def _upload(home: Path, lanes: Lanes) -> Endpoint:
 def _trust(request: Request) -> Trust:
     """How far an upload is trusted. Raises Refused if its sender may not say so."""
     asked = request.query_params.get("trust", Trust.COMMUNITY)
-    if asked not in (Trust.COMMUNITY, Trust.UNTRUSTED) and not (
-        asked == Trust.VENDOR and request.user.role.may(Role.CURATOR)
-    ):
-        known = "`community` (the default) or `untrusted`; a curator may also say `vendor`"
-        raise Refused(403, f"you cannot send a document with the trust {asked!r}", f"use {known}")
+    known = [Trust.COMMUNITY, Trust.UNTRUSTED, *[Trust.VENDOR] * request.user.role.may(Role.CURATOR)]
+    if asked not in known:
+        raise Refused(403, f"you cannot send a document with the trust {asked!r}", f"you may say {', '.join(known)}")
     return Trust(asked)
 
 

@@ -45,12 +45,12 @@ class Refused(HTTPException):
         self.hint = hint
 
 
-def told(error: Exception) -> Response:
-    """A refusal as JSON."""
+def refused(_: object, error: Exception) -> Response:
+    """The answer to a request that is refused, as JSON."""
     if isinstance(error, KbError):
         status = 503 if isinstance(error, LockedError) else 500 if isinstance(error, StoreError) else 422
         return JSONResponse({"message": error.message, "hint": error.hint}, status)
-    assert isinstance(error, HTTPException)  # noqa: S101 - nothing else is told
+    assert isinstance(error, HTTPException)  # noqa: S101 - nothing else is refused
     hint = getattr(error, "hint", "docs/serve.md lists the addresses with their methods")
     answer = JSONResponse({"message": error.detail, "hint": hint}, error.status_code, error.headers)
     for challenge in CHALLENGES if error.status_code == 401 else ():
@@ -84,7 +84,7 @@ class Guard:
                 self._check_source(scope)
                 scope["user"] = self._user(scope)
         except (KbError, Refused) as error:
-            app = told(error)
+            app = refused(scope, error)
         await app(scope, receive, guarded)
 
     def _check_source(self, scope: Scope) -> None:
@@ -106,9 +106,9 @@ class Guard:
         """Who sends the request. Raises Refused if nobody known does."""
         headers = Headers(scope=scope)
         if self.is_open and not self.people.known():
-            refused = "through a proxy, only people come in" if BY_PROXY & {*headers} else refusal_of_stranger(scope)
-            if refused:
-                raise Refused(401, refused.strip(), "give people tokens: `kb people add NAME`")
+            why = "through a proxy, only people come in" if BY_PROXY & {*headers} else refusal_of_stranger(scope)
+            if why:
+                raise Refused(401, why.strip(), "give people tokens: `kb people add NAME`")
             return User(getpass.getuser(), Role.CURATOR)
         scheme, _, value = headers.get("authorization", "").partition(" ")
         is_browser = scheme.lower() == "basic"

@@ -1,7 +1,6 @@
 """Listens, and serves a home until the process ends."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -12,9 +11,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kb.errors import SettingsError
 from kb.serve.application import application
 from kb.serve.guard import Guard
-from kb.serve.lanes import lanes
+from kb.serve.lanes import lanes_of
 from kb.serve.people import People
 from kb.settings import Settings
+from kb.web.server import listening_on
 
 HEAD_BYTES = 16 << 10
 """Largest head of a request."""
@@ -78,13 +78,17 @@ def serve(
     if not (is_near or public):
         hint = "name the address that people open: --url https://kb.example.org"
         raise SettingsError(f"by which address do people reach {host}?", hint=hint)
-    with _listening(host, port) as listening:
+    with listening_on(host, port) as listening:
         port = listening.getsockname()[1]
         origins = {public or f"http://{host}:{port}", *(f"http://{name}:{port}" for name in ("127.0.0.1", "localhost"))}
-        answering = lanes(settings, notify)
-        inside = application(settings, answering, upload_bytes=upload_bytes)
+        lanes = lanes_of(settings, notify)
         config = uvicorn.Config(
-            Guard(inside, people, frozenset(origins), is_open=not has_people),
+            Guard(
+                application(settings, lanes, upload_bytes=upload_bytes),
+                people,
+                frozenset(origins),
+                is_open=not has_people,
+            ),
             http=Protocol,
             h11_max_incomplete_event_size=HEAD_BYTES,
             limit_concurrency=CONNECTIONS,
@@ -100,7 +104,7 @@ def serve(
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
-            for lane in answering.values():
+            for lane in lanes.values():
                 lane.close()
 
 
@@ -117,11 +121,3 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port))
-    except OSError as error:
-        message = f"cannot listen on {host}:{port}: {error.strerror}"
-        raise SettingsError(message, hint="choose another with --port; 0 takes any free one") from error

@@ -95,7 +95,7 @@ def serve(open_kb: "Callable[[], KnowledgeBase]", *, port: int, ready: Callable[
         ws="none",
         timeout_graceful_shutdown=1,
     )
-    with _listening(port) as listening:
+    with listening_on(LOOPBACK, port) as listening:
         ready(f"http://{LOOPBACK}:{listening.getsockname()[1]}/")
         try:
             uvicorn.Server(config).run(sockets=[listening])
@@ -103,9 +103,10 @@ def serve(open_kb: "Callable[[], KnowledgeBase]", *, port: int, ready: Callable[
             home.close()
 
 
-def _listening(port: int) -> socket.socket:
+def listening_on(host: str, port: int) -> socket.socket:
+    """Raises SettingsError if the port is taken or not allowed."""
     try:
-        return socket.create_server((LOOPBACK, port))
+        return socket.create_server((host, port))
     except OSError as error:
-        message = f"cannot listen on {LOOPBACK}:{port}: {error.strerror}"
+        message = f"cannot listen on {host}:{port}: {error.strerror}"
         raise SettingsError(message, hint="choose another with --port; 0 takes any free one") from error
