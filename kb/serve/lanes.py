@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import StrEnum
 from functools import partial
 from typing import TypeVar
@@ -29,9 +30,22 @@ class Lane(StrEnum):
 
 
 class Answering(Home):
-    """A home that answers as many questions at once as it has threads, each with a knowledge base of its own."""
+    """A home that answers as many questions at once as it has threads, each with a knowledge base of its own.
 
-    def __init__(self, open_kb: Callable[[], KnowledgeBase], *, threads: int = 1, wait_s: float = 0.5) -> None:
+    Args:
+        wait_s: As for `Opened`.
+        turn: Whoever holds it answers; the others queue.
+    """
+
+    def __init__(
+        self,
+        open_kb: Callable[[], KnowledgeBase],
+        *,
+        threads: int = 1,
+        wait_s: float = 0.5,
+        turn: AbstractAsyncContextManager[None] | None = None,
+    ) -> None:
+        self._turn = turn or nullcontext()
         self._threads = [Opened(open_kb, wait_s=wait_s) for _ in range(threads)]
         self._idle: asyncio.Queue[Opened] = asyncio.Queue()
         for thread in self._threads:
@@ -40,7 +54,8 @@ class Answering(Home):
     async def ask(self, question: Callable[[KnowledgeBase], Answer]) -> Answer:
         thread = await self._idle.get()
         try:
-            return await thread.ask(question)
+            async with self._turn:
+                return await thread.ask(question)
         finally:
             self._idle.put_nowait(thread)
 
@@ -61,9 +76,10 @@ def lanes_of(settings: Settings, notify: Callable[[str], None]) -> dict[Lane, An
         settings = settings.model_copy(update={"embedding_model": NO_MODEL})
     whole = partial(KnowledgeBase, settings, notify=notify, embedder=embedder)
     public = partial(whole, without_private=not settings.is_own("mcp"))
+    turn = asyncio.Lock()  # one writer after another in the order in which they came; the home's lock has none
     return {
         Lane.READ: Answering(public, threads=max(2, os.cpu_count() or 1)),
-        Lane.WRITE: Answering(public, wait_s=WRITE_WAIT_S),
+        Lane.WRITE: Answering(public, wait_s=WRITE_WAIT_S, turn=turn),
         Lane.JUDGE: Answering(public, wait_s=WRITE_WAIT_S),
-        Lane.CURATE: Answering(whole, wait_s=WRITE_WAIT_S),
+        Lane.CURATE: Answering(whole, wait_s=WRITE_WAIT_S, turn=turn),
     }

@@ -82,30 +82,22 @@ def serve(
         port = listening.getsockname()[1]
         origins = {public or f"http://{host}:{port}", *(f"http://{name}:{port}" for name in ("127.0.0.1", "localhost"))}
         lanes = lanes_of(settings, notify)
-        config = uvicorn.Config(
-            Guard(
-                application(settings, lanes, upload_bytes=upload_bytes),
-                people,
-                frozenset(origins),
-                is_open=not has_people,
-            ),
-            http=Protocol,
-            h11_max_incomplete_event_size=HEAD_BYTES,
-            limit_concurrency=CONNECTIONS,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="on",
-            ws="none",
-            timeout_graceful_shutdown=1,
-        )
+        inside = application(settings, lanes, upload_bytes=upload_bytes)
+        config = config_of(Guard(inside, people, frozenset(origins), is_open=not has_people))
         ready(f"{public or f'http://{host}:{port}'}/")
         try:
             uvicorn.Server(config).run(sockets=[listening])
         finally:
             for lane in lanes.values():
                 lane.close()
+
+
+def config_of(guard: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        guard, http=Protocol, h11_max_incomplete_event_size=HEAD_BYTES, limit_concurrency=CONNECTIONS, ws="none",
+        log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="on",
+        timeout_graceful_shutdown=1,
+    )  # fmt: skip
 
 
 def _origin(url: str) -> str:
