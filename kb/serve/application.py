@@ -133,12 +133,16 @@ def _answer(call: Callable[..., Any], lanes: Lanes) -> Endpoint:
 
 
 def _upload(home: Path, lanes: Lanes) -> Endpoint:
+    folder = home / uploads.FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".sent-*"):  # by a process that was killed
+        left.unlink()
+
     async def endpoint(request: Request) -> Response:
         target, name = request.path_params["target"], request.path_params["name"]
         uploads.check_name(target, name)
         trust = _trust(request)
-        sent = home / uploads.FOLDER / f".sent-{token_hex(8)}"
-        sent.parent.mkdir(parents=True, exist_ok=True)
+        sent = folder / f".sent-{token_hex(8)}"
         try:
             with sent.open("xb") as file:
                 async for part in request.stream():

@@ -13,7 +13,9 @@ from kb.serve.application import application
 from kb.serve.guard import Guard
 from kb.serve.lanes import lanes_of
 from kb.serve.people import People
+from kb.serve.uploads import FOLDER
 from kb.settings import Settings
+from kb.usecases.confinement import confine_readers
 from kb.web.server import listening_on
 
 HEAD_BYTES = 16 << 10
@@ -81,6 +83,8 @@ def serve(
     with listening_on(host, port) as listening:
         port = listening.getsockname()[1]
         origins = {public or f"http://{host}:{port}", *(f"http://{name}:{port}" for name in ("127.0.0.1", "localhost"))}
+        if not confine_readers(settings.home, settings.home / FOLDER):
+            notify("this machine has no Landlock: what people send is read within limits of time and memory alone")
         lanes = lanes_of(settings, notify)
         inside = application(settings, lanes, upload_bytes=upload_bytes)
         config = config_of(Guard(inside, people, frozenset(origins), is_open=not has_people))

@@ -1,6 +1,8 @@
 """What a served home does for those who may: it answers, keeps what they send, queues writers, and survives a kill."""
 
 import asyncio
+import io
+import json
 import os
 import re
 import signal
@@ -18,6 +20,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp import Client
+from reportlab.pdfgen.canvas import Canvas
 from starlette.testclient import TestClient
 
 from kb.catalog import write_lock
@@ -249,6 +252,14 @@ def test_readers_are_answered_while_writers_queue(team: Team, port: int) -> None
         threads.shutdown()
 
 
+def pdf(*lines: str) -> bytes:
+    drawn = Canvas(content := io.BytesIO())
+    for number, line in enumerate(lines):
+        drawn.drawString(72, 720 - 20 * number, line)
+    drawn.save()
+    return content.getvalue()
+
+
 @contextmanager
 def served(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that serves, and its address."""
@@ -321,3 +332,28 @@ def test_the_command_serves_its_own_account_without_people_and_ends_on_request(s
         assert httpx.post(f"{address}/api/list_runs", timeout=30).json() == []
 
     assert process.returncode == 143
+
+
+def test_every_kind_of_document_is_read_in_the_sandbox(settings: Settings) -> None:
+    notebook = {
+        "cells": [{"cell_type": "markdown", "source": ["# Notes\n", "zorkbanks"]}],
+        "metadata": {},
+        "nbformat": 4,
+    }
+    sent = {
+        "a.md": b"# Notes\n\nzorkbanks\n",
+        "b.rst": b"Notes\n=====\n\nzorkbanks\n\n.. code-block:: cpp\n\n   int main();\n",
+        "c.html": b"<h1>Notes</h1><p>zorkbanks</p>",
+        "d.ipynb": json.dumps(notebook | {"nbformat_minor": 5}).encode(),
+        "e.pdf": pdf("Notes", "zorkbanks"),
+        "f.cpp": b"// zorkbanks\nint zorkbanks() { return 1; }\n",
+        "g.csv": b"name,banks\nzorkbanks,3\n",
+        "h.txt": b"zorkbanks\n",
+    }
+    with served(settings.home) as (_, address):
+        for name, content in sent.items():
+            answer = httpx.put(f"{address}/api/documents/mi300x/{name}", content=content, timeout=60)
+            assert answer.status_code == 200, (name, answer.text)
+        listed = httpx.post(f"{address}/api/documents", json={}, timeout=60).json()
+
+    assert {Path(one["path"]).name for one in listed if one["passages"]} >= set(sent)
