@@ -64,7 +64,7 @@ def list_people(as_json: Json = False) -> None:
 
     Example: kb people list --json
     """
-    roles = {name: person.role for name, person in _people().known().items()}
+    roles = {name: person.role for name, person in sorted(_people().known().items())}
     show_result(roles, lambda known: show("\n".join(map("  ".join, known.items()))), as_json=as_json)
 
 

@@ -390,3 +390,13 @@ def test_more_connections_than_it_has_room_for_are_refused(
             one.close()
 
     assert said.split()[1] == b"503"
+
+
+def test_behind_a_proxy_it_has_the_name_that_people_open(team: Team) -> None:
+    public = "https://kb.example.org"
+    named = Guard(team.guard.app, team.guard.people, frozenset({public, ORIGIN}), is_open=False)
+    forwarded = team.headers(READER) | {"x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https"}
+    with TestClient(named, base_url=public) as client:
+        assert client.post("/api/targets", headers=forwarded | {"origin": public}).status_code == 200
+        assert client.post("/api/targets", headers=forwarded | {"origin": "http://kb.example.org"}).status_code == 403
+        assert client.get("/api", headers=forwarded | {"host": "kb.example.org:8643"}).status_code == 421
