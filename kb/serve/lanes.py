@@ -8,14 +8,15 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
+from kb.catalog import patience_s
 from kb.mcp.server import Home
 from kb.settings import NO_MODEL, Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.opened import Opened
 
 Answer = TypeVar("Answer")
-WRITE_WAIT_S = 120
-"""For how long the first of the queue waits for another process that writes the home."""
+READ_WAIT_S, WRITE_WAIT_S = 0.5, 120
+"""For how long one waits for another process that writes the home: to add sheets that are missing, or to write."""
 
 
 class Lane(StrEnum):
@@ -33,7 +34,6 @@ class Answering(Home):
     """A home that answers as many questions at once as it has threads, each with a knowledge base of its own.
 
     Args:
-        wait_s: As for `Opened`.
         turn: Whoever holds it answers; the others queue.
     """
 
@@ -42,11 +42,10 @@ class Answering(Home):
         open_kb: Callable[[], KnowledgeBase],
         *,
         threads: int = 1,
-        wait_s: float = 0.5,
         turn: AbstractAsyncContextManager[None] | None = None,
     ) -> None:
         self._turn = turn or nullcontext()
-        self._threads = [Opened(open_kb, wait_s=wait_s) for _ in range(threads)]
+        self._threads = [Opened(open_kb) for _ in range(threads)]
         self._idle: asyncio.Queue[Opened] = asyncio.Queue()
         for thread in self._threads:
             self._idle.put_nowait(thread)
@@ -74,12 +73,16 @@ def lanes_of(settings: Settings, notify: Callable[[str], None]) -> dict[Lane, An
         embedder = kb.models.embedder
     if embedder is None:  # said once, not by each thread
         settings = settings.model_copy(update={"embedding_model": NO_MODEL})
-    whole = partial(KnowledgeBase, settings, notify=notify, embedder=embedder)
-    public = partial(whole, without_private=not settings.is_own("mcp"))
+    hides = not settings.is_own("mcp")
+
+    def opened(*, wait_s: float = WRITE_WAIT_S, without_private: bool = hides) -> KnowledgeBase:
+        patience_s.set(wait_s)  # of the thread that opens it
+        return KnowledgeBase(settings, notify=notify, embedder=embedder, without_private=without_private)
+
     turn = asyncio.Lock()  # one writer after another in the order in which they came; the home's lock has none
     return {
-        Lane.READ: Answering(public, threads=max(2, os.cpu_count() or 1)),
-        Lane.WRITE: Answering(public, wait_s=WRITE_WAIT_S, turn=turn),
-        Lane.JUDGE: Answering(public, wait_s=WRITE_WAIT_S),
-        Lane.CURATE: Answering(whole, wait_s=WRITE_WAIT_S, turn=turn),
+        Lane.READ: Answering(partial(opened, wait_s=READ_WAIT_S), threads=max(2, os.cpu_count() or 1)),
+        Lane.WRITE: Answering(opened, turn=turn),
+        Lane.JUDGE: Answering(opened),
+        Lane.CURATE: Answering(partial(opened, without_private=False), turn=turn),
     }

@@ -13,9 +13,9 @@ from kb.serve.application import application
 from kb.serve.guard import Guard
 from kb.serve.lanes import lanes_of
 from kb.serve.people import People
+from kb.serve.reading import confine_readers
 from kb.serve.uploads import FOLDER
 from kb.settings import Settings
-from kb.usecases.confinement import confine_readers
 from kb.web.server import listening_on
 
 HEAD_BYTES = 16 << 10

@@ -1,4 +1,4 @@
-"""Runs what is not trusted where it sees nothing of kb: an author's command, and the readers of what others sent."""
+"""Runs an author's command where it sees nothing of kb: no judge, no case, no run, no document."""
 
 import json
 import os
@@ -10,9 +10,8 @@ from pathlib import Path
 
 from eval.machine import sandbox_level
 from eval.supervisor.language import WORKER
-from eval.supervisor.launch import FILE_BYTES, OPEN_FILES, cpu_limit_s, limits_of
+from eval.supervisor.launch import FILE_BYTES, OPEN_FILES, cpu_limit_s
 from eval.worker.sandbox import SandboxLimits
-from ingest.reading import CONFINED_BY, ReaderLimits
 from kb.errors import SettingsError
 from kb.settings import cache_dir
 
@@ -52,34 +51,8 @@ def confined(home: Path, folder: Path, command: Sequence[str], *, writable: Sequ
         files=OPEN_FILES,
         online=True,
     )
-    return [*_sandboxed(limits), program, *command[1:]]
-
-
-def confine_readers(home: Path, folder: Path) -> bool:
-    """Let the readers of this process read `folder` and programs, write nothing, and use no network.
-
-    Returns:
-        Whether this machine can; otherwise they stay as they are.
-    """
-    if sandbox_level() < 2:
-        return False
-    limits = limits_of(folder, level=2, call_s=ReaderLimits().seconds)
-    limits = limits._replace(
-        listable=[*limits.listable, str(PACKAGES[0].parent)],
-        readable=[
-            str(folder),
-            *map(str, PACKAGES),
-            *(path for path in limits.readable if not home.is_relative_to(path)),
-        ],
-        writable=[],
-    )
-    CONFINED_BY[:] = _sandboxed(limits)
-    return True
-
-
-def _sandboxed(limits: SandboxLimits) -> list[str]:
-    """How a command begins that the sandbox confines."""
-    return [sys.executable, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--"]
+    sandboxed = [sys.executable, "-I", str(WORKER / "sandbox.py"), json.dumps(limits._asdict()), "--"]
+    return [*sandboxed, program, *command[1:]]
 
 
 def all_but(folder: Path, hidden: Sequence[Path]) -> Iterator[Path]:

@@ -17,16 +17,12 @@ class Opened:
     """Opens the knowledge base at the first question.
 
     All questions run in one thread, as SQLite's connections require; the server stays responsive meanwhile.
-
-    Args:
-        wait_s: For how long a question that writes waits for another writer of the home.
     """
 
-    def __init__(self, open_kb: "Callable[[], KnowledgeBase]", *, wait_s: float = 0.5) -> None:
+    def __init__(self, open_kb: "Callable[[], KnowledgeBase]") -> None:
         self._open = open_kb
         self._kb: KnowledgeBase | None = None
         self._thread = ThreadPoolExecutor(max_workers=1)
-        self._wait_s = wait_s
 
     async def ask(self, question: "Callable[[KnowledgeBase], Answer]") -> Answer:
         """The answer. Raises what `question` raises, and the errors of opening the home."""
@@ -34,9 +30,6 @@ class Opened:
 
     def _answer(self, question: "Callable[[KnowledgeBase], Answer]") -> Answer:
         if self._kb is None:
-            from kb.catalog import patience_s
-
-            patience_s.set(self._wait_s)  # of this thread
             self._kb = self._open()
         self._kb.targets = Targets.load(self._kb.settings.home)  # an ingest may have added targets
         return question(self._kb)

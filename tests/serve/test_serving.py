@@ -23,8 +23,9 @@ from mcp import Client
 from reportlab.pdfgen.canvas import Canvas
 from starlette.testclient import TestClient
 
+from eval.machine import sandbox_level
 from kb.catalog import write_lock
-from kb.serve import lanes, uploads
+from kb.serve import lanes, reading, uploads
 from kb.serve.people import People, Role
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -224,10 +225,10 @@ def test_a_writer_waits_for_another_process(author: Caller, team: Team) -> None:
 
 
 def test_a_writer_that_waits_too_long_is_told_so(
-    settings: Settings, client: TestClient, author: Caller, team: Team, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    for thread in team.lanes[lanes.Lane.CURATE]._threads:
-        thread._wait_s = 0.1
+    monkeypatch.setattr(lanes, "WRITE_WAIT_S", 0.1)
+    author = request.getfixturevalue("author")
     with write_lock(settings.home):
         answer = author.send("notes.md", "# Notes\n")
 
@@ -357,3 +358,33 @@ def test_every_kind_of_document_is_read_in_the_sandbox(settings: Settings) -> No
         listed = httpx.post(f"{address}/api/documents", json={}, timeout=60).json()
 
     assert {Path(one["path"]).name for one in listed if one["passages"]} >= set(sent)
+
+
+@pytest.mark.skipif(sandbox_level() < 2, reason="this machine has no Landlock")
+def test_what_reads_documents_that_others_sent_reaches_nothing_else(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CONFINED_BY", beginning := [])
+    sent = home / "uploads"
+    sent.mkdir(parents=True)
+    for file in (sent / "a.md", home / "people.json", tmp_path / "other.md"):
+        file.write_text("text")
+    assert reading.confine_readers(home, sent)
+    hidden = {
+        "the home": f"open({str(home / 'people.json')!r})",
+        "its names": f"os.listdir({str(home)!r})",
+        "other files": f"open({str(tmp_path / 'other.md')!r})",
+        "a file by a way around": f"open({str(sent / '..' / 'people.json')!r})",
+        "accounts": "open('/etc/passwd')",
+        "a new file": f"open({str(sent / 'b.md')!r}, 'w')",
+        "the network": "socket.create_connection(('127.0.0.1', 9), 1)",
+        "its parent": "os.kill(os.getppid(), 0)",
+    }
+    tries = "\n".join(
+        f"try:\n    {code}\n    print({what!r})\nexcept PermissionError: pass" for what, code in hidden.items()
+    )
+    program = f"import os, socket, ingest.readers\nprint(open({str(sent / 'a.md')!r}).read())\n{tries}"
+
+    ran = subprocess.run([*beginning, sys.executable, "-P", "-c", program], capture_output=True, text=True)
+
+    assert (ran.stdout, ran.stderr) == ("text\n", "")
