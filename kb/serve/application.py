@@ -80,8 +80,8 @@ def application(settings: Settings, lanes: Lanes, *, upload_bytes: int) -> Starl
         *(route("POST", f"/api/{name_of(call)}", CALLS[call].least, _answer(call, lanes)) for call in CALLS),
         route("PUT", "/api/documents/{target}/{name}", Role.AUTHOR, _upload(settings.home, lanes), upload_bytes),
     ]
-    refusals: Any = {HTTPException: refused, KbError: refused}
-    inside = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refusals)
+    answers: Any = dict.fromkeys((HTTPException, KbError, Exception), refused)
+    inside = Starlette(routes=routes, lifespan=lifespan, exception_handlers=answers)
     inside.router.redirect_slashes = False
     return inside
 

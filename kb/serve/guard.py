@@ -46,14 +46,17 @@ class Refused(HTTPException):
 
 
 def refused(_: object, error: Exception) -> Response:
-    """The answer to a request that is refused, as JSON."""
+    """The answer to a request that is refused, or at which the server fails, as JSON."""
+    status, headers = 500, dict[str, str]()
+    message, hint = "the server failed", "whoever runs it finds the reason in its output"
     if isinstance(error, KbError):
         status = 503 if isinstance(error, LockedError) else 500 if isinstance(error, StoreError) else 422
-        return JSONResponse({"message": error.message, "hint": error.hint}, status)
-    assert isinstance(error, HTTPException)  # noqa: S101 - nothing else is refused
-    hint = getattr(error, "hint", "docs/serve.md lists the addresses with their methods")
-    answer = JSONResponse({"message": error.detail, "hint": hint}, error.status_code, error.headers)
-    for challenge in CHALLENGES if error.status_code == 401 else ():
+        message, hint = error.message, error.hint
+    elif isinstance(error, HTTPException):
+        status, message, headers = error.status_code, error.detail, dict(error.headers or {})
+        hint = getattr(error, "hint", "docs/serve.md lists the addresses with their methods")
+    answer = JSONResponse({"message": message, "hint": hint}, status, headers)
+    for challenge in CHALLENGES if status == 401 else ():
         answer.headers.append("WWW-Authenticate", challenge)
     return answer
 

@@ -25,7 +25,8 @@ from starlette.testclient import TestClient
 
 from eval.machine import sandbox_level
 from kb.catalog import write_lock
-from kb.serve import lanes, reading, uploads
+from kb.serve import application, lanes, reading, uploads
+from kb.serve.calls import CALLS
 from kb.serve.people import People, Role
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -388,3 +389,27 @@ def test_what_reads_documents_that_others_sent_reaches_nothing_else(
     ran = subprocess.run([*beginning, sys.executable, "-P", "-c", program], capture_output=True, text=True)
 
     assert (ran.stdout, ran.stderr) == ("text\n", "")
+
+
+def test_a_fault_of_the_server_tells_nothing_of_it(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, question: object) -> None:
+        raise RuntimeError(f"secret of {team.settings.home}")
+
+    monkeypatch.setattr(lanes.Answering, "ask", fail)
+    with TestClient(team.guard, base_url=ORIGIN, raise_server_exceptions=False) as client:
+        answer = client.post("/api/targets", headers=team.headers(READER))
+
+    assert answer.status_code == 500
+    assert set(answer.json()) == {"message", "hint"}
+    assert "secret" not in answer.text
+
+
+def test_tools_that_run_tasks_are_served_if_a_folder_of_tasks_is_named(team: Team, tmp_path: Path) -> None:
+    settings = team.settings.model_copy(update={"task_folders": (tmp_path,)})
+    tools = {role: {tool.__name__ for tool in application._tools(settings, team.lanes, role)} for role in Role}
+
+    assert tools[CURATOR] == tools[AUTHOR] == {call.__name__ for call in CALLS if call.__name__.startswith("kb_")}
+    assert tools[AUTHOR] - tools[READER] == {
+        *("kb_propose_facts", "kb_propose_skill"),
+        *("kb_start_run", "kb_submit", "kb_verify", "kb_roofline"),
+    }
