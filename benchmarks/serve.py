@@ -35,7 +35,7 @@ from kb.usecases.knowledge_base import KnowledgeBase
 
 ROOT = Path(__file__).parents[1]
 SHEETS = ROOT / "kb" / "hardware_docs"
-TARGETS = ("mi300x", "h200", "b200", "trainium2")
+TARGETS = ("mi300x", "h200", "b200", "h100")
 SHARES = {"search": 50, "facts": 25, "prompt": 20, "write": 5}
 """Of a hundred questions."""
 WRITES = ("document", "skill", "decision")
@@ -73,12 +73,8 @@ class Load:
         target = chance.choice([*self.facts])
         if kind == "search":
             words = f"{chance.choice(THINGS)} {chance.choice(ASPECTS)}"
-            return (
-                kind,
-                "POST",
-                "/api/search",
-                {"json": {"phrasings": [words, f"{words} of {target}"], "target": target}},
-            )
+            asked = {"phrasings": [words, f"{words} of {target}"], "target": target}
+            return kind, "POST", "/api/search", {"json": asked}
         if kind == "facts":
             return kind, "POST", "/api/facts", {"json": {"target": target}}
         if kind == "prompt":
