@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.readers import FORMATS, format_of
+from ingest.scan import file_digest
 from kb.errors import DocumentError
 from kb.storage import sync_folders
 from kb.types.documents import Document, IngestReport
@@ -30,25 +31,25 @@ def add(kb: "KnowledgeBase", sent: Path, target: str, name: str, trust: Trust) -
     """Keep a file that is complete, and read it into the home.
 
     Raises:
-        DocumentError: another file has this name, or it cannot be read as a document; nothing is kept.
+        DocumentError: the home has the document already, or another of this name; or the file cannot be read as a
+            document. Nothing is kept.
         TargetError, StoreError: as `KnowledgeBase.ingest`.
     """
-    folder = kb.settings.home / FOLDER / target
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / name
-    is_new = not file.exists()
-    if not is_new and file.read_bytes() != sent.read_bytes():
-        raise DocumentError(f"another file is called {name}", hint="choose another name, or let a curator remove that")
-    if is_new:
-        sent.replace(file)
-        sync_folders(folder, folder.parent, folder.parent.parent)
+    file, digest = kb.settings.home / FOLDER / target / name, file_digest(sent)
+    for one in kb.documents.stored():
+        if one.sha256 == digest:
+            raise DocumentError("the home has this document already", hint="a curator can remove it")
+        if one.source == str(file):
+            raise DocumentError(f"another document is called {name}", hint="choose another name")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    sent.replace(file)
+    sync_folders(file.parent, *file.parents[1:3])
     try:
         report = kb.ingest([file], target=target, trust=trust)
         if failed := [one.reason for one in report.files if one.outcome in ("failed", "skipped")]:
             raise DocumentError(failed[0], hint="send a file that kb can read")
     except BaseException:
-        if is_new:
-            file.unlink()
+        file.unlink()
         raise
     return report
 

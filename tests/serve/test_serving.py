@@ -30,7 +30,7 @@ from kb.serve.calls import CALLS
 from kb.serve.people import People, Role
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
-from tests.serve.conftest import ORIGIN, Team
+from tests.serve.conftest import GUIDE, ORIGIN, Team
 
 READER, AUTHOR, CURATOR = Role
 SKILL = {
@@ -156,16 +156,37 @@ def test_a_document_that_is_sent_is_found_and_not_trusted_like_the_vendor(
 def test_a_name_is_taken_by_one_document_until_a_curator_removes_it(
     author: Caller, curator: Caller, team: Team
 ) -> None:
+    file = team.settings.home / "uploads/mi300x/notes.md"
     assert author.send("notes.md", "# First\n").status_code == 200
-    assert author.send("notes.md", "# First\n").status_code == 200
-    assert author.send("notes.md", "# Second\n").status_code == 422
-    assert (team.settings.home / "uploads/mi300x/notes.md").read_text() == "# First\n"
+    for name, content in (("notes.md", "# Second\n"), ("notes.md", "# First\n"), ("again.md", "# First\n")):
+        assert author.send(name, content).status_code == 422
+    assert [one.read_text() for one in file.parent.iterdir()] == ["# First\n"]
 
     removed = curator("remove_document", path="mi300x/notes.md")
 
     assert [one["path"] for one in removed] == ["mi300x/notes.md"]
-    assert not (team.settings.home / "uploads/mi300x/notes.md").exists()
+    assert not file.exists()
     assert author.send("notes.md", "# Second\n").status_code == 200
+
+
+def test_a_document_whose_file_is_gone_cannot_be_taken_over(author: Caller, reader: Caller, team: Team) -> None:
+    [guide] = [one for one in reader("documents") if one["path"] == "mi300x/guide.md"]
+    file, text = Path(guide["source"]), GUIDE
+    file.rename(file.with_suffix(".away"))
+    try:
+        assert author.send("mine.md", text, trust="untrusted").status_code == 422
+        assert [one for one in reader("documents") if one["path"] == "mi300x/guide.md"] == [guide]
+    finally:
+        file.with_suffix(".away").rename(file)
+
+
+def test_a_file_that_a_kill_left_behind_takes_no_name(author: Caller, reader: Caller, team: Team) -> None:
+    folder = team.settings.home / uploads.FOLDER / "mi300x"
+    folder.mkdir(parents=True)
+    (folder / "notes.md").write_text("# Half of the no")
+
+    assert author.send("notes.md", "# Notes\n").status_code == 200
+    assert [one["trust"] for one in reader("documents") if one["path"] == "mi300x/notes.md"] == ["community"]
 
 
 def test_a_document_includes_nothing_of_the_server(author: Caller, reader: Caller, team: Team) -> None:
