@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
     from kb.views.runs import RunView
 
-Reason = Annotated[str, Field(max_length=2000, description="Kept with the decision; all but `accept` need one.")]
+Reason = Annotated[str, Field(max_length=2000, description="Kept with the decision.")]
 Name = Annotated[str, Field(max_length=400)]
 BY = "by"
 """An argument that nobody sends: the name of the person who calls."""
@@ -66,7 +66,7 @@ def decide_fact(
 def decide_skill(
     kb: "KnowledgeBase", skill: Name, verb: Literal["accept", "reject", "retire"], by: str, reason: Reason = ""
 ) -> "Decision":
-    """Accept or reject a proposed skill, or retire one."""
+    """Accept or reject a proposed skill, or retire one. All but `accept` need a reason."""
     from kb.usecases.curating import decide
 
     return decide(kb, verb, skill, by=by, reason=reason)
