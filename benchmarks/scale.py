@@ -169,8 +169,8 @@ def timed(index: ChromaIndex | ExactIndex, queries: np.ndarray, scopes: Scopes) 
         yield 1000 * (time.perf_counter() - began), list(found)[:TOP]
 
 
-def memory_mb() -> dict[str, int]:
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+def memory_mb(process: int | str = "self") -> dict[str, int]:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     kib = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
     return {"resident MB": kib["VmRSS"] * 1024 // 10**6, "peak MB": kib["VmHWM"] * 1024 // 10**6}
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from subprocess import DEVNULL, PIPE
 
 from pydantic import TypeAdapter
 
@@ -31,6 +32,8 @@ class ReaderLimits:
 BYTES_AHEAD = 16 << 20
 """Size of the files that are read before they are needed: enough that the slowest manual holds up no other process."""
 
+CONFINED_BY: list[str] = []
+"""How the commands of these processes begin, where they may reach nothing but documents."""
 DOCUMENTS = TypeAdapter(ParsedDocument)
 """Documents pass between processes as JSON: output from a parser of untrusted files is never unpickled."""
 
@@ -137,10 +140,8 @@ class _Process:
 
     def _start(self) -> subprocess.Popen[bytes]:
         limits = (self._limits.seconds, self._limits.memory_bytes, self._limits.size_bytes)
-        command = [sys.executable, "-P", "-m", "ingest.reading_process", *map(str, limits)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        command = [*CONFINED_BY, sys.executable, "-P", "-m", "ingest.reading_process", *map(str, limits)]
+        self._process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
         if self._killed:  # while it was being started
             self._process.kill()
         self._news = self._documents

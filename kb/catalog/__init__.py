@@ -1,7 +1,7 @@
 """The catalog of a home: one SQLite file with documents, facts, vectors and the lexical index."""
 
 from kb.catalog.connection import storage_errors
-from kb.catalog.lock import write_lock
+from kb.catalog.lock import patience_s, write_lock
 from kb.catalog.store import Catalog
 from kb.types.records import (
     ChunkRecord,
@@ -21,6 +21,7 @@ __all__ = [
     "FactRecord",
     "Generation",
     "SectionRecord",
+    "patience_s",
     "storage_errors",
     "text_digest",
     "write_lock",

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -14,11 +15,12 @@ from filelock import FileLock, Timeout
 from kb.catalog.connection import storage_errors
 from kb.errors import LockedError
 
-WAIT_SECONDS = 0.5
+patience_s = ContextVar("patience_s", default=0.5)
+"""For how long a writer waits for another one at least: a command tells its user soon, a server lets writers queue."""
 
 
 @contextmanager
-def write_lock(home: Path, *, wait_s: float = WAIT_SECONDS) -> Iterator[None]:
+def write_lock(home: Path, *, wait_s: float = 0) -> Iterator[None]:
     """Lock `home` for writing. The system releases the lock when the process ends, even by a kill.
 
     Raises:
@@ -26,7 +28,7 @@ def write_lock(home: Path, *, wait_s: float = WAIT_SECONDS) -> Iterator[None]:
         ReadOnlyError: the home cannot be written.
     """
     holder = home / ".lock.holder"
-    lock = FileLock(home / ".lock", timeout=wait_s)
+    lock = FileLock(home / ".lock", timeout=max(wait_s, patience_s.get()))
     with storage_errors(home):
         home.mkdir(parents=True, exist_ok=True)
         try:

@@ -20,6 +20,7 @@ from kb.cli import (
     report,
     runs,
     search,
+    serve,
     skills,
     targets,
     toolchains,
@@ -40,7 +41,7 @@ for command in (
     *(search.search, search.context, search.symbol, search.cite),
     *(kernels.verify, kernels.roofline, kernels.prompt, kernels.submit, kernels.optimize),
     *(campaign.campaign, report.report, export.export),
-    *(web.web, doctor.doctor, probe.probe),
+    *(web.web, serve.serve, doctor.doctor, probe.probe),
 ):
     app.command()(command)
 app.add_typer(facts.app, name="facts")
@@ -51,6 +52,7 @@ app.add_typer(skills.app, name="skills")
 app.add_typer(targets.app, name="targets")
 app.add_typer(toolchains.app, name="toolchains")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(serve.app, name="people")
 app.add_typer(bench.app, name="bench")
 
 

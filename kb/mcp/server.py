@@ -5,7 +5,7 @@ No tool runs code that an agent sends outside the sandbox, where the reference o
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from kb.errors import KbError
 from kb.mcp import runs, skills, tools
 from kb.mcp.advice import next_steps, warnings
 from kb.mcp.messages import LONE_SURROGATE, ReadMessages
-from kb.mcp.tool import for_agents
+from kb.mcp.tool import Tool, for_agents
 from kb.usecases.opened import Opened
 from kb.views.response import Response, fitted
 
@@ -117,13 +117,19 @@ class Home(Opened):
         return CallToolResult(content=[text], structured_content=answer.model_dump(mode="json"))
 
 
-def server(home: Home, *, runs_tasks: bool = False) -> MCPServer[Any]:
-    """Offers the tools over `home`; with `runs_tasks` also those that run a task's file."""
-    instructions = INSTRUCTIONS.replace("{runs}", RUNS if runs_tasks else "")
+def all_tools(*, runs_tasks: bool = False) -> list[Tool]:
+    """The tools, with `runs_tasks` also those that run a task's file."""
+    modules = (tools, skills, *[runs] * runs_tasks)
+    return [call for module in modules for call in vars(module).values() if hasattr(call, "offered")]
+
+
+def server(homes: Mapping[Tool, Home]) -> MCPServer[Any]:
+    """Offers these tools, each over its home."""
+    instructions = INSTRUCTIONS.replace("{runs}", RUNS if runs.kb_start_run in homes else "")
     served = Server("kb", version=__version__, instructions=instructions, log_level="WARNING")
-    for call in (*vars(tools).values(), *vars(skills).values(), *(vars(runs).values() if runs_tasks else ())):
-        if offered := getattr(call, "offered", None):
-            served.tool(description=cleandoc(call.__doc__ or ""), **offered)(for_agents(call, home.answer))
+    for call, home in homes.items():
+        described = served.tool(description=cleandoc(call.__doc__ or ""), **call.offered)  # type: ignore[attr-defined]
+        described(for_agents(call, home.answer))
     return served
 
 
@@ -131,6 +137,6 @@ def serve(open_kb: "Callable[[], KnowledgeBase]", *, runs_tasks: bool) -> None:
     """Serve on standard input and output until the host closes them."""
     home = Home(open_kb)
     try:
-        server(home, runs_tasks=runs_tasks).run("stdio")
+        server(dict.fromkeys(all_tools(runs_tasks=runs_tasks), home)).run("stdio")
     finally:
         home.close()

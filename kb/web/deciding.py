@@ -31,7 +31,7 @@ def skill(kb: "KnowledgeBase", form: Mapping[str, str]) -> str:
     if (verb := form.get("verb", "")) not in verbs:
         raise SkillError(f"nobody can {verb!r} a skill", hint=f"known: {', '.join(verbs)}")
     name = form.get("name", "")
-    decide(kb, verbs[verb], name, reason=form.get("reason", ""), anyway=bool(form.get("anyway")))
+    decide(kb, verbs[verb], name, by=form.get("by", ""), reason=form.get("reason", ""), anyway=bool(form.get("anyway")))
     return url("/skill", {"name": name})
 
 

@@ -29,6 +29,11 @@ LOOPBACK = "127.0.0.1"
 
 def application(home: Opened, *, token: str) -> Guard:
     """The page over `home`. A form must bring the `token`, which only this page has."""
+    return Guard(Starlette(routes=routes(home, home, token=token)))
+
+
+def routes(home: Opened, deciding: Opened, *, token: str) -> list[Route | Mount]:
+    """The page, which asks `deciding` for what changes something."""
 
     def rendered(template: str, values: Mapping[str, object], status: int = 200) -> Response:
         text = environment().get_template(template).render(values, token=token)
@@ -54,19 +59,19 @@ def application(home: Opened, *, token: str) -> Guard:
             if not compare_digest(form.get("token", "").encode(), token.encode()):
                 error = KbError("this form is of an earlier `kb web`", hint="go back, and load the page again")
                 return refused(error, 403)
+            form["by"] = request.user.display_name if "user" in request.scope else ""
             try:
-                return RedirectResponse(await home.ask(lambda kb: decision(kb, form)), status_code=303)
+                return RedirectResponse(await deciding.ask(lambda kb: decision(kb, form)), status_code=303)
             except KbError as error:
                 return refused(error, 409)
 
         return endpoint
 
-    routes = [
+    return [
         *(Route(path, shown(page), methods=["GET"]) for path, page in PAGES.items()),
         *(Route(path, decided(decision), methods=["POST"]) for path, decision in DECISIONS.items()),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
-    return Guard(Starlette(routes=routes))
 
 
 def serve(open_kb: "Callable[[], KnowledgeBase]", *, port: int, ready: Callable[[str], None]) -> None:
@@ -90,7 +95,7 @@ def serve(open_kb: "Callable[[], KnowledgeBase]", *, port: int, ready: Callable[
         ws="none",
         timeout_graceful_shutdown=1,
     )
-    with _listening(port) as listening:
+    with listening_on(LOOPBACK, port) as listening:
         ready(f"http://{LOOPBACK}:{listening.getsockname()[1]}/")
         try:
             uvicorn.Server(config).run(sockets=[listening])
@@ -98,9 +103,10 @@ def serve(open_kb: "Callable[[], KnowledgeBase]", *, port: int, ready: Callable[
             home.close()
 
 
-def _listening(port: int) -> socket.socket:
+def listening_on(host: str, port: int) -> socket.socket:
+    """Raises SettingsError if the port is taken or not allowed."""
     try:
-        return socket.create_server((LOOPBACK, port))
+        return socket.create_server((host, port))
     except OSError as error:
-        message = f"cannot listen on {LOOPBACK}:{port}: {error.strerror}"
+        message = f"cannot listen on {host}:{port}: {error.strerror}"
         raise SettingsError(message, hint="choose another with --port; 0 takes any free one") from error

@@ -30,7 +30,15 @@ THAT_MAY_SAY_NO = [
     *(("facts", w) for w in ("show", "answer")),
 ]
 WRITING = [
-    *(("ingest",), ("web",), ("mcp", "install"), ("batch", "judge")),
+    *(
+        ("ingest",),
+        ("web",),
+        ("serve",),
+        ("people", "add"),
+        ("people", "remove"),
+        ("mcp", "install"),
+        ("batch", "judge"),
+    ),
     *(("targets", w) for w in ("add", "alias", "move")),
     *(("facts", w) for w in ("accept", "reject", "reopen", "draft", "review")),
 ]

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from kb.mcp.server import Home, server
+from kb.mcp.server import Home, all_tools, server
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
@@ -98,7 +98,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-server_of = cache(server)
+server_of = cache(lambda home: server(dict.fromkeys(all_tools(), home)))
 """One server for each home: to describe its tools takes longer than most calls."""
 
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from kb.mcp.server import Home, server
+from kb.mcp.server import Home, all_tools, server
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.conftest import HashEmbedder
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
 def ask(folder: Path, tmp_path: Path) -> Iterator[Ask]:
     settings = Settings.load(tmp_path / "home").model_copy(update={"task_folders": (folder,)})
     home = Home(lambda: KnowledgeBase(settings, embedder=HashEmbedder()))
-    served = server(home, runs_tasks=True)
+    served = server(dict.fromkeys(all_tools(runs_tasks=True), home))
 
     def call(tool: str, /, **arguments: object) -> Reply:
         async def connected() -> Reply:
@@ -137,7 +137,7 @@ def test_without_such_a_folder_no_tool_runs_a_task(tmp_path: Path) -> None:
     home = Home(partial(KnowledgeBase, Settings.load(tmp_path), embedder=HashEmbedder()))
 
     async def names() -> set[str]:
-        async with Client(server(home)) as client:
+        async with Client(server(dict.fromkeys(all_tools(), home))) as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
     assert not anyio.run(names) & {"kb_start_run", "kb_submit", "kb_verify", "kb_roofline", "kb_run"}

@@ -16,11 +16,11 @@ from tests.mcp.conftest import ERAS, KERNEL, Reply
 MODULES_AFTER_EACH_TOOL = """
 import anyio, json, sys
 from kb.cli.output import open_kb
-from kb.mcp.server import Home, server
+from kb.mcp.server import Home, all_tools, server
 
 async def main():
     home = Home(open_kb)
-    tools = server(home)
+    tools = server(dict.fromkeys(all_tools(), home))
     greeted = sorted(sys.modules)
     await tools.call_tool("kb_targets", {})
     found = await tools.call_tool("kb_search", {"phrasings": ["local data share"], "target": "mi210"})
