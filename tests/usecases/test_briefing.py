@@ -146,6 +146,15 @@ def test_questions_that_no_document_answers_are_listed(kb: KnowledgeBase) -> Non
     assert "Which shapes may tiles and blocks have?" in text
 
 
+def test_a_target_without_documents_gets_the_contract_and_its_open_questions(tmp_path: Path) -> None:
+    with KnowledgeBase(Settings(home=tmp_path / "empty", embedding_model="none")) as kb:
+        kb.target_tree.add("unknown-chip", parent="any")
+        text = draft(kb, SOFTMAX, "unknown-chip", "zc")
+
+    assert "## Contract" in text
+    assert "Which shapes may tiles and blocks have?" in text.partition("kb found no answer to: ")[2]
+
+
 def test_an_answer_that_nobody_accepted_is_named_below_the_open_questions(kb: KnowledgeBase) -> None:
     [fact] = kb.answer_facts(
         "zchip", [FactAnswer(quantity="lds_banks", value="16", unit="1", quote="16 workers")]
