@@ -89,11 +89,14 @@ def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -
 
 def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
     """Make all sizes odd and distinct, in an unpredictable way."""
-    while True:
-        steps = sorted(random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes)))
-        found = {name: (size | 1) + 2 * step for (name, size), step in zip(sizes.items(), steps, strict=True)}
-        if len(set(found.values())) == len(found):  # a larger size with a smaller step may be another's
-            return found
+    steps = random.SystemRandom().sample(range(len(sizes) + ODD_CHOICES), len(sizes))
+    found: dict[str, int] = {}
+    for (name, size), step in zip(sizes.items(), sorted(steps), strict=True):
+        odd = (size | 1) + 2 * step
+        while odd in found.values():
+            odd += 2
+        found[name] = odd
+    return found
 
 
 def _all_even(sizes: dict[str, int]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from eval.oracle.cases import (
 )
 from eval.oracle.constants import integer_constants
 from eval.oracle.reference import Reference
-from eval.oracle.sizes import count_elements, smaller_sizes
+from eval.oracle.sizes import Change, _all_even, _all_odd, count_elements, smaller_sizes
 from eval.oracle.task import load_task
 from eval.oracle.values import DISTRIBUTIONS, EDGES, Structure, learn_structures
 from eval.selftest.known import TASKS
@@ -91,6 +91,14 @@ def test_even_sizes_are_no_multiples_of_four_and_different() -> None:
         assert sizes
         assert all(size % 4 == 2 for size in sizes.values())
         assert len(set(sizes.values())) == 3
+
+
+@pytest.mark.parametrize("change", [_all_odd, _all_even])
+def test_many_sizes_that_fall_step_by_step_stay_distinct(change: Change) -> None:
+    sizes = {f"S{number}": 4 * (12 - number) for number in range(10)}
+
+    for _ in range(50):
+        assert len(set(change(sizes).values())) == len(sizes)
 
 
 def test_a_task_that_accepts_no_odd_size_is_tried_at_even_sizes() -> None:
