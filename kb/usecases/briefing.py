@@ -301,12 +301,13 @@ class _Reader:
 
     def _passages(self, phrasings: Phrasings) -> list[Passage]:
         """What a search finds, without passages that nobody vouches for or that are about something else."""
-        found = self._home.found
-        asked = (phrasings, self._scope, self._home.catalog.revision)
-        if asked not in found:
+
+        def find() -> list[Passage]:
             hits = self._home.search_engine.rank(phrasings, self._scope, limit=FOUND).hits
-            found[asked] = [hit.passage for hit in hits if _is_usable(hit.passage)]
-        return [p for p in found[asked] if not is_set_aside(p)] or found[asked]
+            return [hit.passage for hit in hits if _is_usable(hit.passage)]
+
+        found = self._home.found((phrasings, self._scope), find)
+        return [p for p in found if not is_set_aside(p)] or found
 
     def _in_documents(self, phrasing: str, *, names: bool) -> list[Statement]:
         """The shortest answers in the documents that a search finds; with `names` only those that name code."""

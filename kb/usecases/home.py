@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from retrieval.search import SearchEngine
 
 
+MOST_FOUND = 2000
+"""Questions whose passages an open home keeps."""
+
+
 class Home:
     """Use it as a context manager, or call `close()`.
 
@@ -49,6 +53,7 @@ class Home:
         self.notify = notify
         self._given_embedder = embedder
         self._without_private = without_private
+        self._found: tuple[object, dict[Hashable, list[Passage]]] = None, {}
 
     def __enter__(self) -> Self:
         return self
@@ -88,10 +93,14 @@ class Home:
 
         return SearchEngine(self.catalog, self.targets, self.models)
 
-    @cached_property
-    def found(self) -> dict[Hashable, list[Passage]]:
-        """Passages that prompts have found, by question, scope and revision of the catalog: the next ask the same."""
-        return {}
+    def found(self, asked: Hashable, find: Callable[[], list[Passage]]) -> list[Passage]:
+        """The passages that a prompt finds. They are kept until the catalog changes, because the next asks the same."""
+        revision, kept = self._found
+        if revision != self.catalog.revision or len(kept) >= MOST_FOUND:
+            revision, kept = self._found = self.catalog.revision, {}
+        if asked not in kept:
+            kept[asked] = find()
+        return kept[asked]
 
     @property
     def documents(self) -> Documents:
