@@ -123,7 +123,8 @@ def _verdicts(
     cores = len(usable_cores()) // len(environments)
     sharing = min(MOST_SHARING, cores // LEAST_CORES, len(parts) // len(environments))
     if sharing > 1 and all(CHOOSES_GPU in environment for environment in environments):
-        cache.mkdir(exist_ok=True)
+        with writing(cache.parent):
+            cache.mkdir(exist_ok=True)
         shared = [
             {**environment, TURNS: f"{cache}/turns-{environment[CHOOSES_GPU]}", SHARE: f"{1 / sharing}"}
             for environment in environments

@@ -163,9 +163,9 @@ class LocalJudge:
     def close(self) -> None:
         """End the judge and its worker, by force if necessary. One that stays ends by itself if it has not answered."""
         if self._process and not self._stay:
-            (
-                self._process.kill if self._describes else self._process.terminate
-            )()  # it has no worker, and torch ends slowly
+            if self._describes:  # it has no worker, and torch ends slowly
+                self._process.kill()
+            self._process.terminate()
             try:
                 self._process.wait(EXIT_S)
             except subprocess.TimeoutExpired:
