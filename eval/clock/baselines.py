@@ -31,7 +31,7 @@ from kb.types.kernels import Candidate, Task
 from kb.types.timing import WIN_SESSIONS
 
 DISTURBED = (Outcome.CRASHED, Outcome.FORBIDDEN)
-"""How a baseline can fail because a candidate that is checked at the same time takes the memory or disk."""
+"""A baseline can fail in these ways because a candidate, checked at the same time, uses up the memory or the disk."""
 WORKER_FAILURES = (Fault, torch.OutOfMemoryError, DriverError)
 """How a worker of the judge can fail; the last two if a GPU has too little memory."""
 TRIES = 7

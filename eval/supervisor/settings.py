@@ -49,7 +49,7 @@ class Spent:
     baselines_s: float = 0.0
     """Until the baselines have started."""
     turns_s: float = 0.0
-    """Until other judges of the same GPU have had their turns."""
+    """It waits while other judges of the same GPU have their turns."""
 
     @contextmanager
     def on(self, part: str) -> Iterator[None]:

@@ -102,7 +102,7 @@ def name_of(call: Callable[..., Any]) -> str:
 
 
 def arguments_of(call: Callable[..., Any]) -> type[BaseModel]:
-    """The arguments of a call as one object."""
+    """The model of a call's arguments, which forbids others."""
     _, *taken = signature(call).parameters.values()
     fields: Any = {
         one.name: (one.annotation, ... if one.default is one.empty else one.default) for one in taken if one.name != BY

@@ -20,7 +20,7 @@ READ_WAIT_S, WRITE_WAIT_S = 0.5, 120
 
 
 class Lane(StrEnum):
-    """Which threads answer. All but `CURATE` see no private document."""
+    """Says which threads answer a request. Only those of `CURATE` see private documents."""
 
     READ = "read"
     WRITE = "write"

@@ -1,4 +1,4 @@
-"""Judges that share a GPU compile side by side, and each has it alone while it times a candidate."""
+"""Of the judges that share a GPU, one at a time has it alone, to time a candidate."""
 
 import multiprocessing
 import time
