@@ -11,8 +11,15 @@ MOST, KEPT, ROOMY = 0.9, 0.75, 0.6
 they take beside sets of baselines which wait; and that they take where what could be elsewhere stays."""
 SETS = 0.25
 """Share that may go to baselines that start together, beside those of one candidate's session."""
-SLOTS = 1 / 32
-"""Share that more inputs and outputs of a worker take; see eval.supervisor.device_memory."""
+MOST_SLOTS = 16
+"""As in DeviceMemory."""
+SLOTS, SLOTS_BESIDE = 1 / 16, 1 / 8
+"""Share that the inputs and outputs of a timed worker may take, and share of what its session leaves free. The more a
+worker has at once, the less of a question can one call use to work unseen."""
+SLOTS_APART = 3
+"""So many times as much take those of the candidate, and what the judge has of a batch."""
+BESIDE = 1 / 32
+"""Share that a worker may take beside its tensors, at least."""
 
 
 class MemoryPlan(NamedTuple):
@@ -58,10 +65,22 @@ class MemoryPlan(NamedTuple):
         """Whether so many workers may run beside a session."""
         return workers * self.worker <= SETS * self.total
 
+    @property
+    def slot_bytes(self) -> int:
+        """What several inputs and outputs of a timed worker may take, if there is more than one of each."""
+        return max(0, int(min(SLOTS * self.total, SLOTS_BESIDE * self._free)))
+
     def sets(self, baselines: int) -> int:
         """How many sets of so many baselines may run at the same time, one of them in a session."""
-        free = KEPT * self.total - self.timed + self.worker
-        return max(1, int(free / (baselines * (self.worker + SLOTS * self.total))))
+        of_a_call = max(1, self.inputs + self.outputs)
+        slots = of_a_call * max(0, min(MOST_SLOTS, self.slot_bytes // of_a_call) - 1)
+        free = self._free + self.worker - SLOTS_APART * slots
+        return max(1, int(free / (baselines * (self.worker + max(slots, BESIDE * self.total)))))
+
+    @property
+    def _free(self) -> float:
+        """Beside a session."""
+        return KEPT * self.total - self.timed
 
     def check(self) -> None:
         """Raises TaskSizeError if the task cannot be judged in this memory."""

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 from eval.clock.baselines import Baselines, as_judge_errors
 from eval.clock.timed_worker import IdleWorker, Reply, TimedWorker
-from eval.clock.timing import CallTime, median_us
+from eval.clock.timing import UNSEEN, CallTime, median_us
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.settings import Guard
 from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
-from kb.types.timing import UNSEEN
 
 LEAST_ROUNDS, ENOUGH_ROUNDS, MOST_ROUNDS = 10, 30, 200
 EXACT = 0.005
@@ -36,6 +35,8 @@ class RoundTimes(NamedTuple):
     baselines: dict[str, list[CallTime]]
     idle: list[CallTime]
     """Those of the idle worker; empty if there is none, because calls are long or all workers replay theirs."""
+    unseen: float = UNSEEN["cpu"]
+    """So many times the time in which an honest worker answers a call could work unseen."""
 
     def honest(self, baseline: str) -> list[CallTime]:
         """The calls that show how long honest questions and replies take."""
@@ -61,11 +62,15 @@ class RoundTimes(NamedTuple):
         deviation_us = fmean(abs(us - median(baseline_us)) for us in baseline_us)
         return max(1.0, (1.57 * deviation_us / median(baseline_us) / EXACT) ** 2)
 
+    def unseen_us(self, baseline: str) -> float:
+        """How long a question could be used to work unseen."""
+        return self.unseen * median(call.answering_us for call in self.honest(baseline))
+
     @property
     def is_doubtful(self) -> bool:
         """Whether the candidate gains time, but less than it could hide in a question."""
-        hidden_us = UNSEEN * median(call.answering_us for call in self.honest(self.fastest))
-        return 0 < median_us(self.baselines[self.fastest]) - median_us(self.candidate) < hidden_us
+        gain_us = median_us(self.baselines[self.fastest]) - median_us(self.candidate)
+        return 0 < gain_us < self.unseen_us(self.fastest)
 
     @property
     def is_hopeless(self) -> bool:
@@ -89,6 +94,7 @@ def time_rounds(
     guards: frozenset[Guard],
     use: CpuUse,
     session_s: float,
+    unseen: float = UNSEEN["cpu"],
 ) -> RoundTimes:
     """Time the calls of a session.
 
@@ -98,12 +104,13 @@ def time_rounds(
 
     Args:
         session_s: Time after which the session ends, if it has enough rounds.
+        unseen: See RoundTimes.
 
     Raises:
         Fault: the candidate failed, or an output is wrong.
         JudgeError: a baseline or the idle worker failed.
     """
-    times = RoundTimes([], {name: [] for name in baselines.workers}, [])
+    times = RoundTimes([], {name: [] for name in baselines.workers}, [], unseen)
     moments = _moments(cases) if Guard.FRESH_INPUTS in guards else []
     start, progress = time.monotonic(), 0.0
     while progress < 1:

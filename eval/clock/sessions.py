@@ -12,8 +12,16 @@ import torch
 from eval.clock.baselines import WORKER_FAILURES, Baselines
 from eval.clock.batched_timing import BatchedTiming, time_batches
 from eval.clock.rounds import RoundTimes, time_rounds
-from eval.clock.timed_worker import SHORT_US, TimedWorker
-from eval.clock.timing import clocks_disagree, hidden_us, median_us, session_of, works_between
+from eval.clock.timed_worker import RECORDED_US, SHORT_US, TimedWorker
+from eval.clock.timing import (
+    UNSEEN,
+    UNSEEN_OF_REPLAYS,
+    clocks_disagree,
+    hidden_us,
+    median_us,
+    session_of,
+    works_between,
+)
 from eval.machine import CpuUse
 from eval.oracle.cases import Case
 from eval.supervisor.device_memory import Unrest
@@ -80,10 +88,10 @@ class _SessionTimes(NamedTuple):
         stretch = session.speedup / self.batches.speedup(baseline)
         if stretch > 1:
             session = session_of(baseline_us, [stretch * us for us in candidate_us], inside_us)
-        answering_us = median(call.answering_us for call in honest) / self.batches.size
+        unseen_us = self.rounds.unseen_us(baseline) / self.batches.size
         memory = {"memory_bytes": self.memory_bytes, "baseline_memory_bytes": self.baselines_bytes[baseline]}
         machine = {"others": self.others, "gpu": self.gpu, **memory}
-        return session.model_copy(update={"answering_us": answering_us, **machine})
+        return session.model_copy(update={"unseen_us": unseen_us, **machine})
 
 
 def time_candidate(
@@ -216,10 +224,12 @@ def _session(
 def _session_of(
     candidate: TimedWorker, trial: Trial, baselines: Baselines, cases: Sequence[Case], use: CpuUse
 ) -> _SessionTimes:
-    policy, short = POLICIES[baselines.reference.device], min(baselines.medians_us.values()) < SHORT_US
-    replayed = [candidate.capture(on=short), baselines.capture(on=short)]
+    device, fastest_us = baselines.reference.device, min(baselines.medians_us.values())
+    policy, short = POLICIES[device], fastest_us < SHORT_US
+    replayed = [each.capture(on=fastest_us < RECORDED_US) for each in (candidate, baselines)]
     idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
-    rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s)
+    unseen = UNSEEN_OF_REPLAYS if replayed[1] and not idle_worker else UNSEEN[device]
+    rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, unseen)
     batches = BatchedTiming()
     if (rounds.is_doubtful or (short and rounds.speedup > 1)) and Guard.BATCHES in trial.guards:
         batches = time_batches(candidate, baselines, trial.guards, policy.session_s)

@@ -22,7 +22,9 @@ from eval.worker.mapping import end_of
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0
-"""Of shorter calls, launching and replying take a considerable part. On a GPU they are recorded and replayed."""
+"""Of shorter calls, launching and replying take a considerable part."""
+RECORDED_US = 10_000.0
+"""Shorter calls on a GPU are recorded and replayed: little is then left to do beside them, in which work could hide."""
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
 

@@ -77,9 +77,7 @@ class Gpu(TimingDevice):
 
     @classmethod
     def check_room(cls, interface: Interface) -> None:
-        from eval.worker.gpu_driver import installed_driver
-
-        MemoryPlan.of(interface, installed_driver().total_bytes()).check()
+        _plan_of(interface).check()
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
@@ -147,17 +145,17 @@ class Gpu(TimingDevice):
     @property
     def _has_room(self) -> bool:
         """Whether it has the memory for several sets of baselines, and for workers in advance."""
-        return self._memory.total_bytes >= ROOMY_BYTES and self._plan.keeps_expected
+        return self._plan.total >= ROOMY_BYTES and self._plan.keeps_expected
 
     @cached_property
     def _plan(self) -> MemoryPlan:
-        return MemoryPlan.of(self.setup.interface, self._memory.total_bytes)
+        return _plan_of(self.setup.interface)
 
     @cached_property
     def _memory(self) -> DeviceMemory:
         from eval.supervisor.device_memory import DeviceMemory
 
-        return DeviceMemory()
+        return DeviceMemory(slot_bytes=self._plan.slot_bytes)
 
     @cached_property
     def _nvml(self) -> Nvml | None:
@@ -169,6 +167,12 @@ class Gpu(TimingDevice):
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in KEPT if name in os.environ}
         return kept | {"CUDA_VISIBLE_DEVICES": self._nvml.uuid} if self._nvml else kept
+
+
+def _plan_of(interface: Interface) -> MemoryPlan:
+    from eval.worker.gpu_driver import installed_driver
+
+    return MemoryPlan.of(interface, installed_driver().total_bytes())
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from kb.types.evidence import Outcome
 
 FLUSHED = 3
 """Size of the memory that is changed to empty the L2, as a multiple of its size."""
-MOST_CACHED, MOST_IN_SLOTS = 1 / 16, 1 / 32
-"""Shares of the GPU's memory: what torch may keep in the judge, what inputs and outputs of a timed worker may take."""
+MOST_CACHED = 1 / 16
+"""Share of the GPU's memory that torch may keep in the judge."""
 TRIES, BUSY = 5, 20.0
 """A GPU works for another process if the fastest of some waits takes this many times as long as on an idle one."""
 
@@ -49,11 +49,11 @@ class DeviceMemory(HostMemory):
     """A worker can have its GPU wait for a value in memory. Its kernels then start when the judge writes that value,
     although the worker is stopped."""
 
-    def __init__(self, driver: Driver | None = None) -> None:
+    def __init__(self, driver: Driver | None = None, slot_bytes: int = HostMemory.slot_bytes) -> None:
+        self.slot_bytes = slot_bytes
         self._driver = driver or installed_driver()
         self._blocks: WeakKeyDictionary[WorkerProcess, list[Block]] = WeakKeyDictionary()
         self.l2_bytes, self.total_bytes = self._driver.l2_bytes(), self._driver.total_bytes()
-        self.slot_bytes = int(MOST_IN_SLOTS * self.total_bytes)
         self._flushed = torch.zeros(FLUSHED * self.l2_bytes // 4, dtype=torch.int32, device=self._driver.device)
         self._idle_s = median(self._wait_s() for _ in range(4 * TRIES))
 

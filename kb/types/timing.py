@@ -16,9 +16,6 @@ WIN_SESSIONS = 3
 """Least number of timing sessions, each in fresh processes, that show a win."""
 LEAST_OF_WORKLOADS = 0.95
 """A win on a task with several workloads is no slower than this on any of them."""
-UNSEEN = 2.5
-"""A candidate that answers in the worker's place can hide this many times the time that an honest worker takes to
-answer. Found by experiment, with a candidate in C."""
 LEAST_SPREAD = 0.02
 """Standard deviation of the logarithm of a session's speed-up, at least: three sessions may agree by chance."""
 STUDENT = (4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)
@@ -62,9 +59,8 @@ class Session(Recorded):
     """95 % bootstrap interval of the speed-up over rounds."""
     others: Finite = 0.0
     """Share of the CPU time that other processes, and other machines on the same host, took during the session."""
-    answering_us: Finite = 0.0
-    """Time per call that an honest worker needs to be told and to answer. A candidate that answers in its place could
-    use it to work unseen."""
+    unseen_us: Finite = 0.0
+    """How long a call could work unseen, if its code answers in the worker's place and faster than that does."""
     memory_bytes: Natural = 0
     """Most memory that the candidate's process had, on a GPU the GPU's, with inputs and libraries; 0 is unknown."""
     baseline_memory_bytes: Natural = 0
@@ -154,7 +150,7 @@ class Timing(Recorded):
     @property
     def unseen_us(self) -> float:
         """How long a call could work unseen, if its code answers in the worker's place."""
-        return UNSEEN * median(s.answering_us for s in self.sessions)
+        return median(s.unseen_us for s in self.sessions)
 
     @property
     def doubtful(self) -> bool:

@@ -105,7 +105,7 @@ class FakeDriver:
 
 class HostClock(EventClock):
     def __init__(self) -> None:
-        pass
+        self.use_stream = lambda: None
 
     def time(self, run: Callable[[], None], *, everywhere: bool) -> float:
         start = perf_counter()

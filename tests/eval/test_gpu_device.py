@@ -166,7 +166,7 @@ def test_a_worker_sees_only_the_gpu_that_is_judged_on(monkeypatch: pytest.Monkey
     monkeypatch.setattr(gpu, "Path", lambda _dev: tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     device = Gpu(Setup(PLAIN, None, interface((8, 8), "float32"), "this-gpu", H200, [], 0, 1.0))
-    vars(device).update(_nvml=Nvml("GPU-1"), _memory=SimpleNamespace(total_bytes=0))
+    vars(device).update(_nvml=Nvml("GPU-1"), _memory=None, _plan=SimpleNamespace(total=0))
 
     trial = device.trial(Candidate(language="torch", source=""), TORCH)
 

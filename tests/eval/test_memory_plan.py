@@ -3,11 +3,12 @@
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.clock.memory_plan import MemoryPlan
+from eval.clock.memory_plan import MOST_SLOTS, MemoryPlan
 from eval.oracle import reference as reference_module
 from eval.oracle.cases import Case
 from eval.oracle.cases import given_case as a_given_case
 from eval.oracle.reference import Reference, interface_of
+from eval.supervisor.device_memory import DeviceMemory
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
 from tests.eval.judging import reference
@@ -50,6 +51,22 @@ def test_sets_of_baselines_stay_where_three_quarters_of_the_memory_hold_them(
     gib: float, baselines: int, sets: int
 ) -> None:
     assert plan(softmax(), gib).sets(baselines) == sets
+
+
+@pytest.mark.parametrize(
+    ("gib", "rows", "slots"), [(139, 1 << 10, 16), (139, 1 << 17, 8), (80, 1 << 17, 5), (24, 1 << 17, 1)]
+)
+def test_a_worker_has_several_inputs_at_once_where_a_session_leaves_memory_for_them(gib: float, rows: int, slots: int):
+    x = TensorSpec(name="x", shape=(rows, 1024), dtype="float32")
+    found = plan(Interface(inputs=(x,), state=(), outputs=(x,), init=(), working_bytes=4096 * rows), gib)
+    each = found.inputs + found.outputs
+
+    assert min(MOST_SLOTS, max(1, found.slot_bytes // each)) == slots
+    assert found.timed + 2 * found.slot_bytes <= 0.9 * found.total
+
+
+def test_plan_and_memory_agree_on_the_number_of_inputs():
+    assert DeviceMemory.slots == MOST_SLOTS
 
 
 KEEPS_TWO = """

@@ -31,10 +31,10 @@ def judgement(speedup: float, reached: float, sessions: int = WIN_SESSIONS) -> V
     return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit)
 
 
-@pytest.mark.parametrize(("answering_us", "doubtful"), [(0.0, False), (0.15, False), (0.25, True)])
-def test_a_win_is_doubtful_if_a_call_could_work_as_long_unseen(answering_us: float, doubtful: bool) -> None:
+@pytest.mark.parametrize(("unseen_us", "doubtful"), [(0.0, False), (0.4, False), (0.6, True)])
+def test_a_win_is_doubtful_if_a_call_could_work_as_long_unseen(unseen_us: float, doubtful: bool) -> None:
     timing = judgement(1.5, 0.5).timing
-    sessions = [session.model_copy(update={"answering_us": answering_us}) for session in timing.sessions]
+    sessions = [session.model_copy(update={"unseen_us": unseen_us}) for session in timing.sessions]
 
     assert timing.model_copy(update={"sessions": tuple(sessions)}).doubtful is doubtful
 

@@ -44,7 +44,7 @@ NO_TIMES: dict[str, dict[str, Any]] = {
     },
     **{
         f"{field} is {value}": {field: [value] if field == "inside_us" else value}
-        for field in ("others", "answering_us", "inside_us")
+        for field in ("others", "unseen_us", "inside_us")
         for value in (float("nan"), float("inf"))
     },
 }

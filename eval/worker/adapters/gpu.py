@@ -23,25 +23,30 @@ class Recording(NamedTuple):
 
 
 class EventClock:
-    """Times calls by the GPU's events. It looks its functions up once, before the code of a candidate runs."""
+    """Times calls by the GPU's events. It looks its functions up once, before the code of a candidate runs.
+
+    What it does beside the call is little, because a candidate that answers in its place could work in that time.
+    """
 
     def __init__(self) -> None:
         import torch
 
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        self._on_stream = partial(torch.cuda.stream, torch.cuda.current_stream())
-        self._start, self._end, self._elapsed_ms = start.record, end.record, partial(start.elapsed_time, end)
-        self._synchronize = torch.cuda.synchronize
+        stream = torch.cuda.current_stream()
+        self.use_stream = partial(torch.cuda.set_stream, stream)
+        """Makes the stream that it times the current one, whatever a candidate has made of that."""
+        self._start, self._end = partial(start.record, stream), partial(end.record, stream)
+        self._wait, self._elapsed_ms = end.synchronize, partial(start.elapsed_time, end)
+        self._wait_everywhere = torch.cuda.synchronize
 
     def time(self, run: Callable[[], None], *, everywhere: bool) -> float:
-        """Seconds until the work of `run` is done: that on the current stream, or that on all streams."""
-        with self._on_stream():
-            self._start()
-            run()
-            if everywhere:
-                self._synchronize()
-            self._end()
-        self._synchronize()
+        """Seconds until the work of `run` is done: that on the stream, or that on all streams."""
+        self._start()
+        run()
+        if everywhere:
+            self._wait_everywhere()
+        self._end()
+        self._wait()
         return float(self._elapsed_ms()) / 1e3
 
 
@@ -55,6 +60,7 @@ class GpuCandidate(PythonCandidate):
         self._device = self._driver.device
         self._mapping = DeviceMapping(self._driver)
         self._clock = self._new_clock()
+        self._use_stream = self._clock.use_stream
         self._recordings: dict[int, Recording] = {}
         self._replayed: Sequence[Recording] = ()
         with torch.device(self._device):
@@ -64,8 +70,11 @@ class GpuCandidate(PythonCandidate):
         self.capture(on=False)
         super().map_inputs(sets)
 
-    def call(self, number: int) -> float:
+    def ready(self, number: int) -> None:
+        self._use_stream()
         self._replayed = [recording for each, recording in self._recordings.items() if number in (each, ALL)]
+
+    def call(self, number: int) -> float:
         run = self._replay if self._replayed else partial(self._run, number)
         try:
             return self._clock.time(run, everywhere=not self._replayed)
@@ -82,7 +91,8 @@ class GpuCandidate(PythonCandidate):
         """
         self._recordings, self._replayed = {}, ()
         if on:
-            self._recordings = {number: self._recorded(number) for number in range(len(self._inputs))}
+            for number in range(len(self._inputs)):
+                self._recordings[number] = self._recorded(number)
         return on
 
     def places(self) -> Sequence[str]:
@@ -108,10 +118,12 @@ class GpuCandidate(PythonCandidate):
             recording.graph.replay()
 
     def _recorded(self, number: int) -> Recording:
+        """A recording. What is no output shares memory with earlier ones, because they are replayed in turn."""
         import torch
 
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        shared = next((each.graph.pool() for each in self._recordings.values()), None)
+        with torch.cuda.graph(graph, pool=shared):
             outputs = self._called(number)
         return Recording(graph, outputs, self._places(outputs))
 
