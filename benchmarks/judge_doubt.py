@@ -17,6 +17,7 @@ from typing import Any
 
 import torch  # noqa: TID253 - it needs a GPU
 
+from benchmarks.origin import write_result
 from eval.clock.sessions import one_thread
 from eval.clock.timed_worker import TimedWorker
 from eval.languages.registry import TORCH
@@ -120,9 +121,7 @@ def main(results: Path = Path(__file__).parent / "results") -> None:
         source.write_text(LIBRARY, encoding="utf-8")
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
         rows = [row for mib in (16, 256, 1024, 4096) for row in _measured(mib, IN_C.format(library=library))]
-    found = {"device": name, "torch": torch.__version__, "rounds": ROUNDS, "rows": rows}
-    file = results / f"judge-doubt-{name.split()[1].lower()}.json"
-    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_result(results / f"judge-doubt-{name.split()[1].lower()}.json", {"rounds": ROUNDS, "rows": rows}, ["torch"])
 
 
 def _measured(mib: int, in_c: str) -> list[dict[str, Any]]:

@@ -18,10 +18,10 @@ OVERHEAD_US, OVERHEAD_SCATTER = 20.0, 2.0
 candidate hides is added to its time all the same."""
 SOME_TOLERANCE = 0.25
 """Part of a call that may be hidden in one call of four."""
-UNSEEN, UNSEEN_OF_REPLAYS = {"cpu": 2.5, "cuda": 0.6}, 0.3
+UNSEEN, UNSEEN_OF_REPLAYS = {"cpu": 2.5, "cuda": 2.0}, 0.3
 """A candidate that answers in the worker's place can hide this many times the time in which an honest worker answers,
 by where torch keeps the tensors, and where honest workers replay recorded calls. Found by experiment with candidates in
-C, which save as much of a question's time (benchmarks/README.md)."""
+C (judge-doubt-h200.json): beside replays they saved .08 to .25 of that time, medians of three."""
 MIDDLE, UPPER = 0.5, 0.75
 """Quantiles at which the clocks are compared."""
 BETWEEN_FACTOR = 4.0
