@@ -7,9 +7,10 @@ answer came, and reading takes none of the candidate's time. Linux only (process
 import ctypes
 import errno
 import math
+import mmap
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,8 @@ WITHHELD = 16
 """One in so many elements of an input comes last."""
 GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
-
+FILLERS = (0x7F, 0xFE, GARBAGE)
+"""Bytes that fill the memory around inputs: numbers of any type are large, or negative and large, or NaN."""
 
 Length = Annotated[int, Field(ge=0, lt=1 << 48)]
 """A number of elements; processors address no more bytes than this."""
@@ -91,6 +93,12 @@ class SharedTensors:
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """From where to where no tensor lies, up to the end of the last page in which one does."""
+        specs = [spec for specs in self.specs for spec in specs if "offset" in spec]
+        return list(gaps(specs, -(-end_of(specs) // mmap.PAGESIZE) * mmap.PAGESIZE))
 
     def write(self, number: int, arguments: Sequence[Any]) -> None:
         """Replace the values of one set."""
@@ -149,13 +157,20 @@ def _in_memory_order(page: torch.Tensor, value: torch.Tensor) -> tuple[torch.Ten
     return (place.view(-1), values.reshape(-1)) if place.is_contiguous() else (place, values)
 
 
+def gaps(specs: Iterable[Message], size: int) -> Iterator[tuple[int, int]]:
+    """From where to where no tensor lies in the first bytes of memory; tensors have an `offset` there."""
+    end = 0
+    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
+        yield end, spec["offset"]
+        end = end_of([spec])
+    yield end, size
+
+
 def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
     """Zero the bytes of a handle's memory in which no tensor lies: a process could leave a note for the next there."""
-    specs, end = list(specs), 0
-    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
-        os.pwrite(memory, bytes(spec["offset"] - end), end)
-        end = end_of([spec])
-    os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
+    specs = list(specs)
+    for start, end in gaps(specs, os.fstat(memory).st_size):
+        os.pwrite(memory, bytes(end - start), start)
     strided = [spec for spec in specs if "stride" in spec]
     for spec, flat in zip(strided, mapped(memory, [flat_spec(spec) for spec in strided]), strict=True):
         between = torch.ones(len(flat), dtype=torch.bool)
@@ -277,6 +292,12 @@ class HostMemory:
             strided: Whether tensors keep their strides.
         """
         return SharedTensors(sets, map_in(worker.memory), start, strided=strided)
+
+    def spoil_gaps(self, worker: WorkerProcess, shared: SharedTensors) -> None:
+        """Fill the memory between the inputs and right behind them, so that no candidate can rely on zeros there."""
+        byte = bytes([secrets.choice(FILLERS)])
+        for start, end in shared.gaps:
+            os.pwrite(worker.memory, byte * (end - start), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""

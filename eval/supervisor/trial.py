@@ -253,6 +253,8 @@ class Trial(WorkerSettings):
             settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
         """
         shared = self.share(worker, [case.inputs])
+        if Guard.GAPS in self.guards:
+            self.memory.spoil_gaps(worker, shared)
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)
         if settles and not worker.is_compiled:
