@@ -21,6 +21,7 @@ from eval.oracle.blocks import same_bits
 from eval.oracle.reference import stored_once
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
+from eval.worker.dtypes import ITEM_BYTES
 from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of
 from kb.errors import JudgeError
 from kb.types.base import Frozen
@@ -67,6 +68,19 @@ class RemoteTensor(Layout):
     """Its address, or if it has a handle, its offset in bytes from the start of the memory of that handle."""
     handle: Annotated[str, Field(pattern=r"^([0-9a-f]{128})?$")] = ""
     """A GPU's handle of the allocation in which it lies, in hexadecimal."""
+
+
+def share_memory(one: RemoteTensor, other: RemoteTensor) -> bool:
+    """Whether elements of two tensors of a worker share bytes; they may lie in turns, as columns of a matrix do."""
+    (start, end), (first, last) = ((x.pointer, x.pointer + x.span * ITEM_BYTES[x.dtype]) for x in (one, other))
+    if one.handle != other.handle or end <= first or last <= start:
+        return False
+    taken = [torch.zeros(max(end, last) - min(start, first), dtype=torch.bool) for _ in range(2)]
+    for bytes_of, tensor in zip(taken, (one, other), strict=True):
+        item = ITEM_BYTES[tensor.dtype]
+        shape, stride = (*tensor.shape, item), (*(step * item for step in tensor.stride), 1)
+        bytes_of.as_strided(shape, stride, tensor.pointer - min(start, first)).fill_(True)  # noqa: FBT003
+    return bool((taken[0] & taken[1]).any())
 
 
 MapTensors = Callable[[list[Message], int], Sequence[torch.Tensor]]
