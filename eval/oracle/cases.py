@@ -66,6 +66,7 @@ class Case:
     """The error allowed for each output."""
     dtypes: tuple[torch.dtype, ...]
     strides: tuple[tuple[int, ...], ...]
+    apart: bool
     """See Expected."""
     seed: CaseSeed | None = None
     """None for inputs that were not drawn."""

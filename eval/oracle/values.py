@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 
 from eval.oracle.operations import operations_in
 from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
+from kb.errors import TaskError
 
 RARE = 2048
 """One in this many values is an outlier."""
@@ -25,7 +27,7 @@ COMMON_ZEROS = 0.01
 CLOSE = 4e-3
 """Relative difference up to which a sum counts as one, and two values as equal."""
 LEARNING_SEEDS = (0, 1)
-EXPONENTIALS = re.compile("^exp$|softmax|logsumexp|attention")
+EXPONENTIALS = re.compile("^exp2?_?$|softmax|sumexp|addexp|attention")
 """Names of operations that take an exponential of what they get, which minus infinity makes zero."""
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
@@ -95,10 +97,7 @@ def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _hidden(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Half of each line along each dimension, in one piece, is minus infinity, which a softmax makes zero; or true.
-
-    All inputs of a case hide the same half: one's and another's together would hide all.
-    """
+    """Half of each line along each dimension, in one piece, is minus infinity, which a softmax makes zero; or true."""
     hidden = torch.tensor([x.numel() > 1 and generator.initial_seed() % 2 == 1], device=x.device)
     for dim, size in enumerate(x.shape):
         places = torch.arange(size, device=x.device).view(-1, *[1] * (x.dim() - 1 - dim))
@@ -193,19 +192,39 @@ def learn_structures(reference: Reference) -> list[Structure]:
         return found
     hides = [all(map(_may_hide, pair)) for pair in zip(*draws, strict=True)]
     change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
-    return [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
+    hiding = [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
+    for place, structure in enumerate(found):
+        alone = [hiding[place] if n == place else Structure.DRAWN for n in range(len(found))]
+        if hiding[place] is not structure and not _stays_finite(reference, draws[0], alone):
+            hiding[place] = structure
+    return hiding
+
+
+def _stays_finite(reference: Reference, inputs: Sequence[Any], structures: Sequence[Structure]) -> bool:
+    """Whether the reference is finite where either half of an input is hidden, as that of values behind a softmax is
+    not."""
+    with suppress(TaskError):
+        changed = (change_values(inputs, structures, list(OF_EXPONENTS), half) for half in range(2))
+        outputs = [as_numbers(t) for given in changed for t in reference.native(given)]
+        return all(bool(t.isfinite().all()) for t in outputs)
+    return False
 
 
 def change_values(
     inputs: Sequence[Any], structures: Sequence[Structure], distributions: Sequence[str], seed: int
 ) -> list[Any]:
-    """Inputs of one distribution, or of several: then each slice of the first dimension has one of its own."""
+    """Inputs of one distribution, or of several: then each slice of the first dimension has one of its own.
+
+    Only one input hides some of its values: one's and another's together would hide all.
+    """
     device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
     generator = torch.Generator(device or "cpu").manual_seed(seed)
-    return [
-        _changed(x, structure, [d for d in distributions if d in structure.distributions], generator)
-        for x, structure in zip(inputs, structures, strict=True)
-    ]
+    kept = [[d for d in distributions if d in structure.distributions] for structure in structures]
+    hiding = [place for place, names in enumerate(kept) if not OF_EXPONENTS.keys().isdisjoint(names)]
+    for place in hiding:
+        if place != hiding[seed // 2 % len(hiding)]:  # which half it is, the last bit decides
+            kept[place] = [d for d in kept[place] if d not in OF_EXPONENTS]
+    return [_changed(*given, generator) for given in zip(inputs, structures, kept, strict=True)]
 
 
 def _changed(x: Any, structure: Structure, distributions: Sequence[str], generator: torch.Generator) -> Any:

@@ -4,6 +4,7 @@ Inputs are in memory of the judge that the worker opens; outputs are where the c
 opens that memory. References and expected values stay in allocations of the judge that no handle was made for.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from eval.supervisor.memory import HostMemory, RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
+from eval.supervisor.memory import FILLERS, HostMemory, RemoteTensor, SharedTensors, fill_with_garbage, valid_dtype
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
 from eval.worker.fault import Fault
@@ -72,6 +73,13 @@ class DeviceMemory(HostMemory):
         shared = SharedTensors(sets, map_tensors, start, strided=strided)
         self._driver.synchronize()
         return shared
+
+    def spoil_gaps(self, worker: WorkerProcess, shared: SharedTensors) -> None:
+        block = self._block(worker, 0)
+        page, byte = self._driver.bytes_at(block.start, block.size), secrets.choice(FILLERS)
+        for start, end in shared.gaps:
+            page[start:end] = byte
+        self._driver.synchronize()
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output.

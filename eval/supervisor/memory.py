@@ -7,9 +7,10 @@ answer came, and reading takes none of the candidate's time. Linux only (process
 import ctypes
 import errno
 import math
+import mmap
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from eval.oracle.blocks import same_bits
 from eval.oracle.reference import stored_once
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
+from eval.worker.dtypes import ITEM_BYTES
 from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of
 from kb.errors import JudgeError
 from kb.types.base import Frozen
@@ -35,7 +37,8 @@ WITHHELD = 16
 """One in so many elements of an input comes last."""
 GARBAGE = 0xFF
 """Byte that overwrites floating-point outputs, in all types of which it is NaN, and truth values, which are 0 or 1."""
-
+FILLERS = (0x7F, 0xFE, GARBAGE)
+"""Bytes that fill the memory around inputs: numbers of any type are large, or negative and large, or NaN."""
 
 Length = Annotated[int, Field(ge=0, lt=1 << 48)]
 """A number of elements; processors address no more bytes than this."""
@@ -67,6 +70,19 @@ class RemoteTensor(Layout):
     """A GPU's handle of the allocation in which it lies, in hexadecimal."""
 
 
+def share_memory(one: RemoteTensor, other: RemoteTensor) -> bool:
+    """Whether elements of two tensors of a worker share bytes; they may lie in turns, as columns of a matrix do."""
+    (start, end), (first, last) = ((x.pointer, x.pointer + x.span * ITEM_BYTES[x.dtype]) for x in (one, other))
+    if one.handle != other.handle or end <= first or last <= start:
+        return False
+    taken = [torch.zeros(max(end, last) - min(start, first), dtype=torch.bool) for _ in range(2)]
+    for bytes_of, tensor in zip(taken, (one, other), strict=True):
+        item = ITEM_BYTES[tensor.dtype]
+        shape, stride = (*tensor.shape, item), (*(step * item for step in tensor.stride), 1)
+        bytes_of.as_strided(shape, stride, tensor.pointer - min(start, first)).fill_(True)  # noqa: FBT003
+    return bool((taken[0] & taken[1]).any())
+
+
 MapTensors = Callable[[list[Message], int], Sequence[torch.Tensor]]
 """Gives the tensors of specs in memory of at least some bytes, and adds to the specs how a worker finds that memory."""
 
@@ -91,6 +107,12 @@ class SharedTensors:
         self.sets = [[next(pages) if isinstance(v, torch.Tensor) else v for v in arguments] for arguments in sets]
         for number, arguments in enumerate(sets):
             self.write(number, arguments)
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """From where to where no tensor lies, up to the end of the last page in which one does."""
+        specs = [spec for specs in self.specs for spec in specs if "offset" in spec]
+        return list(gaps(specs, -(-end_of(specs) // mmap.PAGESIZE) * mmap.PAGESIZE))
 
     def write(self, number: int, arguments: Sequence[Any]) -> None:
         """Replace the values of one set."""
@@ -149,13 +171,20 @@ def _in_memory_order(page: torch.Tensor, value: torch.Tensor) -> tuple[torch.Ten
     return (place.view(-1), values.reshape(-1)) if place.is_contiguous() else (place, values)
 
 
+def gaps(specs: Iterable[Message], size: int) -> Iterator[tuple[int, int]]:
+    """From where to where no tensor lies in the first bytes of memory; tensors have an `offset` there."""
+    end = 0
+    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
+        yield end, spec["offset"]
+        end = end_of([spec])
+    yield end, size
+
+
 def clear_gaps(memory: int, specs: Iterable[Message]) -> None:
     """Zero the bytes of a handle's memory in which no tensor lies: a process could leave a note for the next there."""
-    specs, end = list(specs), 0
-    for spec in sorted((spec for spec in specs if "offset" in spec), key=lambda spec: spec["offset"]):
-        os.pwrite(memory, bytes(spec["offset"] - end), end)
-        end = end_of([spec])
-    os.pwrite(memory, bytes(os.fstat(memory).st_size - end), end)
+    specs = list(specs)
+    for start, end in gaps(specs, os.fstat(memory).st_size):
+        os.pwrite(memory, bytes(end - start), start)
     strided = [spec for spec in specs if "stride" in spec]
     for spec, flat in zip(strided, mapped(memory, [flat_spec(spec) for spec in strided]), strict=True):
         between = torch.ones(len(flat), dtype=torch.bool)
@@ -277,6 +306,12 @@ class HostMemory:
             strided: Whether tensors keep their strides.
         """
         return SharedTensors(sets, map_in(worker.memory), start, strided=strided)
+
+    def spoil_gaps(self, worker: WorkerProcess, shared: SharedTensors) -> None:
+        """Fill the memory between the inputs and right behind them, so that no candidate can rely on zeros there."""
+        byte = bytes([secrets.choice(FILLERS)])
+        for start, end in shared.gaps:
+            os.pwrite(worker.memory, byte * (end - start), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
         """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""

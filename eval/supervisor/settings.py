@@ -20,6 +20,8 @@ class Guard(StrEnum):
     COMPARISON = "comparison"
     ALIASING = "aliasing"
     MUTATION = "mutation"
+    GAPS = "gaps"
+    """While a candidate is checked, the memory around its inputs holds garbage."""
     FRESH_INPUTS = "fresh_inputs"
     """Every timed call gets new values, and its outputs are compared."""
     TURNS = "turns"

@@ -1,8 +1,9 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import combinations, product
 from typing import Annotated, Any
 
 import torch
@@ -12,10 +13,11 @@ from eval.oracle.blocks import same_bits
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, span_of
 from eval.supervisor.folder import Artifacts
-from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors
+from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors, share_memory
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
+from eval.worker.channel import ALL
 from eval.worker.fault import Fault
 from eval.worker.mapping import is_in_order
 from eval.worker.zygote import THREADS
@@ -68,6 +70,10 @@ def sent(argument: Any) -> Any:
     if is_dataclass(argument):
         return {"fields": {each.name: sent(getattr(argument, each.name)) for each in fields(argument)}}
     return argument
+
+
+def _any_share(pairs: Iterable[tuple[RemoteTensor, RemoteTensor]]) -> bool:
+    return any(share_memory(one, other) for one, other in pairs)
 
 
 def _placed(layout: Layout, place: str) -> dict[str, Any]:
@@ -134,6 +140,8 @@ class Trial(WorkerSettings):
                         self.build(worker, case.reference, case)
                         built_for = case.reference
                     results.append(self._try(worker, case, settles=first))
+                    if number == 0 and not case.is_large and self.language.strided:  # others allocate no outputs
+                        self._check_apart(worker, case)
                 except Fault as fault:
                     raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
             worker.finish()
@@ -203,15 +211,18 @@ class Trial(WorkerSettings):
         """The outputs of a call, as they are in the worker's memory now.
 
         Raises:
-            Fault: number, type or shape differ from the reference's, or an output overlaps an input.
+            Fault: number, type or shape differ from the reference's, or an output overlaps an input or another output.
         """
         if len(report.outputs) != len(case.expected):
             raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
-            return [
+            values = [
                 self._read_output(worker, output, dtype, native)
                 for output, dtype, native in zip(report.outputs, case.dtypes, case.layouts, strict=True)
             ]
+            if case.apart and Guard.ALIASING in self.guards and _any_share(combinations(report.outputs, 2)):
+                raise Fault(Outcome.BAD_OUTPUT, "two outputs share memory: give each its own")
+            return values
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
         except ProcessLookupError:
@@ -246,6 +257,15 @@ class Trial(WorkerSettings):
             )
         return value
 
+    def _check_apart(self, worker: WorkerProcess, case: Case) -> None:
+        """Raises Fault if two calls give the same memory, so that the second changes what the first has returned."""
+        self.send_inputs(worker, self.share(worker, [case.inputs] * 2))
+        report = self.call(worker, ALL)
+        half = len(report.outputs) // 2
+        if Guard.ALIASING in self.guards and _any_share(product(report.outputs[:half], report.outputs[half:])):
+            raise Fault(Outcome.STALE_OUTPUT, "a later call writes to the memory of an output that is still in use")
+        self.release_outputs(worker, report)
+
     def _try(self, worker: WorkerProcess, case: Case, *, settles: bool) -> CaseResult:
         """The result of a case. Raises Fault if the candidate is refused.
 
@@ -253,6 +273,8 @@ class Trial(WorkerSettings):
             settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
         """
         shared = self.share(worker, [case.inputs])
+        if Guard.GAPS in self.guards:
+            self.memory.spoil_gaps(worker, shared)
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)
         if settles and not worker.is_compiled:

@@ -14,6 +14,7 @@ from eval.clock.timed_worker import TimedWorker
 from eval.languages.registry import TORCH
 from eval.selftest.known import CORRECT
 from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.memory import FILLERS
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
@@ -92,6 +93,18 @@ def test_a_lie_about_the_place_of_an_output_is_refused(lie: str, outcome: Outcom
 )
 def test_a_wrong_candidate_has_the_outcome_that_it_has_on_a_cpu(body: str, outcome: Outcome, memory: DeviceMemory):
     assert outcome_of(HONEST.replace("2 * x + 1", body), memory) is outcome
+
+
+def test_no_zeros_lie_between_inputs_while_a_candidate_is_checked(memory: DeviceMemory, driver: fake_gpu.FakeDriver):
+    ones = torch.ones(3).numpy().tobytes()
+
+    with trial_of(HONEST, memory).worker() as worker:
+        memory.spoil_gaps(worker, memory.share(worker, [[torch.ones(3), torch.ones(3)]]))
+        [path] = driver.files.values()
+        found = Path(path).read_bytes()
+
+    assert (found[:12], found[64:76]) == (ones, ones)
+    assert set(found[12:64]) < set(FILLERS)
 
 
 def test_an_output_of_no_elements_has_no_memory(memory: DeviceMemory):

@@ -247,12 +247,28 @@ def test_half_of_each_line_is_hidden_in_one_piece(shape: tuple[int, ...]) -> Non
     {
         "x.softmax(-1)": Structure.EXPONENTS,
         "(x - x.amax(-1, keepdim=True)).exp()": Structure.EXPONENTS,
-        "nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=x)": Structure.EXPONENTS,
+        "(x - x.amax(-1, keepdim=True)).exp_()": Structure.EXPONENTS,
+        "(x - x.amax(-1, keepdim=True)).exp2()": Structure.EXPONENTS,
+        "nn.functional.scaled_dot_product_attention(*torch.ones(3, 1, N, N), attn_mask=x)": Structure.EXPONENTS,
+        "nn.functional.scaled_dot_product_attention(x[None], x[None], x[None])": Structure.FREE,
+        "x.exp() @ x": Structure.FREE,
         "x.expand(2, N, N) + x.relu()": Structure.FREE,
     }.items(),
 )
 def test_only_what_takes_exponentials_may_be_hidden(forward: str, structure: Structure) -> None:
     assert learn_structures(Reference(task_of(forward, drawn="torch.randn(N, N)"), seed=0)) == [structure]
+
+
+def test_one_input_alone_hides_some_of_its_values() -> None:
+    inputs = [torch.zeros(8, 8), torch.zeros(8, 8), torch.zeros(8, 8, dtype=torch.bool)]
+    structures = [Structure.EXPONENTS, Structure.FREE, Structure.HIDING]
+    hiding = set()
+
+    for seed in range(8):
+        changed = change_values(inputs, structures, ["hidden"], seed)
+        hiding.add(tuple(not torch.equal(a, b) for a, b in zip(changed, inputs, strict=True)))
+
+    assert hiding == {(True, False, False), (False, False, True)}
 
 
 @pytest.mark.parametrize(
