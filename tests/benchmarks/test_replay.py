@@ -3,7 +3,7 @@
 import json
 from importlib.util import find_spec
 from itertools import product
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 import pytest
@@ -50,6 +50,17 @@ def test_a_search_is_scored_by_true_times_and_one_that_is_never_near_counts_with
     found = replayed(lazy, GRID, 0, noise=True)
 
     assert (found.timed, found.needed, found.left) == (2, MOST_POINTS + 1, 1.4)
+
+
+def test_a_refused_setting_has_no_time_is_no_start_and_does_not_end_a_search() -> None:
+    stored = {"space": SPACE, "times_us": {f"{x} {y}": [] if x == 5 else [us] * 3 for (x, y), us in BOWL.items()}}
+    grid = as_grid(stored)
+
+    assert {values for values, time_us in grid.true_us.items() if time_us == inf} == {(5, y) for y in range(8)}
+    assert set(grid.ratios) == {1.0}
+    for search in (tuner, at_random, greedy, *[tpe] * bool(find_spec("optuna"))):
+        for seed in range(20):
+            assert replayed(search, grid, seed, noise=True).left < inf
 
 
 def test_on_a_bowl_the_tuner_needs_fewer_settings_than_random_ones() -> None:
