@@ -262,6 +262,11 @@ class Run:
         finally:
             lock.release()
 
+    def disturbed(self, candidate: Candidate) -> int:
+        """Number of the attempt with this candidate whose times other work disturbed, from 1; 0 if there is none."""
+        attempts = enumerate(self.attempts, start=1)
+        return next((n for n, a in attempts if a.candidate.digest == candidate.digest and a.evidence.disturbed), 0)
+
     def must_be_open(self) -> None:
         """Raises RunError if the run is over."""
         if self.ended:
@@ -270,6 +275,9 @@ class Run:
     def must_be_by_hand(self) -> None:
         """Raises RunError if the run is over or not driven by hand."""
         self.must_be_open()
+        self._must_have_no_author()
+
+    def _must_have_no_author(self) -> None:
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
             raise RunError(
                 f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
@@ -277,8 +285,12 @@ class Run:
             )
 
     def must_take(self, candidate: Candidate) -> None:
-        """Raises RunError as `must_be_by_hand` does, and CandidateError if its language is not the run's."""
-        self.must_be_by_hand()
+        """Raises RunError if the run has an author, or is over and the candidate needs no other verdict; and
+        CandidateError if its language is not the run's.
+        """
+        self._must_have_no_author()
+        if not self.disturbed(candidate):
+            self.must_be_open()
         if candidate.language != self.plan.language:
             raise CandidateError(
                 f"this candidate is in {candidate.language}, the run is in {self.plan.language}",

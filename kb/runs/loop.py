@@ -206,7 +206,7 @@ class Loop:
         """Judge a submitted candidate, and publish it as a skill if it is the run's best and wins.
 
         It replaces an earlier submission that was never judged because of a kill or a fault of the judge. One whose
-        times were disturbed by other work is judged again, and counts once.
+        times were disturbed by other work is judged again, also after the run is over, and counts once.
 
         Args:
             tune: Search the values of its parameters, too, and go on with that if it was judged before.
@@ -218,11 +218,13 @@ class Loop:
         """
         self.run.must_take(candidate)
         with self.run.held():
-            self._must_want_an_answer()
+            disturbed = self.run.disturbed(candidate)
+            if not disturbed:
+                self._must_want_an_answer()
             self._write_back(judge.interface)
             attempts = self.run.attempts
             known = next((n for n, a in enumerate(attempts, start=1) if a.candidate.digest == candidate.digest), 0)
-            if known and attempts[known - 1].evidence.disturbed:
+            if disturbed:
                 self.run.append(JournalEntry(kind="judged", step=known, evidence=judge.verify(candidate)))
             elif known and not tune:
                 raise RunError(
@@ -235,7 +237,7 @@ class Loop:
             while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(self._state(()))):
                 self._take_step(step, judge)
             self._write_back(judge.interface)
-            if self.run.step > self.run.plan.evaluations:
+            if self.run.step > self.run.plan.evaluations and not self.run.ended:
                 self._end(SPENT)
         return self.run.attempts[known - 1].evidence
 

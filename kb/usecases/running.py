@@ -137,7 +137,6 @@ def submit(
     home: Home, run: Run, answer: Candidate | str, *, note: str, tune: bool, on_attempt: OnAttempt | None
 ) -> Submission:
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
-    run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
     said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
@@ -149,6 +148,8 @@ def submit(
         following = None if run.ended else loop.prompt(judge.interface)
     kept = before is not None and before == evidence
     notes = ["this kernel was judged before: its verdict is the earlier one, and counts no second time"] * kept
+    if evidence.disturbed:
+        notes.append("submit this kernel again when the machine is less busy: it counts no second time")
     if tune and run.tried == tried:
         why = "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"
         none = "the kernel declares no parameters with `# tune:`"
