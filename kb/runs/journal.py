@@ -262,10 +262,10 @@ class Run:
         finally:
             lock.release()
 
-    def disturbed(self, candidate: Candidate) -> int:
-        """Number of the attempt with this candidate whose times other work disturbed, from 1; 0 if there is none."""
+    def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
+        """The verdicts on a candidate, by the numbers of its attempts, from 1."""
         attempts = enumerate(self.attempts, start=1)
-        return next((n for n, a in attempts if a.candidate.digest == candidate.digest and a.evidence.disturbed), 0)
+        return {number: one.evidence for number, one in attempts if one.candidate.digest == candidate.digest}
 
     def must_be_open(self) -> None:
         """Raises RunError if the run is over."""
@@ -273,29 +273,20 @@ class Run:
             raise RunError(f"run {self.id} is over: {self.ended}", hint="start another run")
 
     def must_be_by_hand(self) -> None:
-        """Raises RunError if the run is over or not driven by hand."""
-        self.must_be_open()
-        self._must_have_no_author()
-
-    def _must_have_no_author(self) -> None:
+        """Raises RunError if the run is not driven by hand."""
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
-            raise RunError(
-                f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
-                hint="`kb runs resume` continues it",
-            )
+            told = f"run {self.id} is driven by {self.plan.synthesizer}, not by hand"
+            raise RunError(told, hint="`kb runs resume` continues it")
 
     def must_take(self, candidate: Candidate) -> None:
-        """Raises RunError if the run has an author, or is over and the candidate needs no other verdict; and
-        CandidateError if its language is not the run's.
-        """
-        self._must_have_no_author()
-        if not self.disturbed(candidate):
+        """Raises RunError or CandidateError where `Loop.submit` does, before a judge starts."""
+        self.must_be_by_hand()
+        if not any(evidence.disturbed for evidence in self.verdicts(candidate).values()):
             self.must_be_open()
         if candidate.language != self.plan.language:
-            raise CandidateError(
-                f"this candidate is in {candidate.language}, the run is in {self.plan.language}",
-                hint=f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}",
-            )
+            told = f"this candidate is in {candidate.language}, the run is in {self.plan.language}"
+            hint = f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}"
+            raise CandidateError(told, hint=hint)
 
     def append(self, entry: JournalEntry) -> None:
         """Append an entry to the journal and sync it to disk."""
