@@ -2,22 +2,22 @@
 
     nice -n 5 python -m benchmarks.replay --grids FOLDER --out benchmarks/results/replay-cpu.json
 
-The grids are those of `quick_grid.py`; without --grids, those in the result. The true time of a setting is the shorter
-of its passes. With `noise`, a search sees it times a ratio that is drawn from those of all passes of the kernel to the
-shorter ones, the same for all searches with one seed. All searches begin at the same setting, drawn by the seed, and
-know nothing else of the kernel. Needs optuna (`pip install optuna`) for TPE, which is left out without it.
+The grids are those of `quick_grid.py` or `triton_grid.py`; without --grids, those in the result. The true time of a
+setting is the lower median of its passes, so the shorter one of two. With `noise`, a search sees it times a ratio that
+is drawn from those of all passes of the kernel to the true times, the same for all searches with one seed. A setting
+that was refused has no time. All searches begin at the same setting, drawn by the seed from those with a time, and know
+nothing else of the kernel. Needs optuna (`pip install optuna`) for TPE, which is left out without it.
 """
 
 import argparse
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from itertools import islice, product
-from math import exp, log
+from math import exp, inf, log
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median_low
 from typing import Any, NamedTuple
 
 from benchmarks.near_best import interval
@@ -36,6 +36,7 @@ Setting = Mapping[str, int]
 Values = tuple[int, ...]
 """A setting without names, in the order of the space."""
 Timer = Callable[[Setting], float]
+"""Infinity for a setting that is refused."""
 Search = Callable[[Space, Timer, int], Iterator[Setting]]
 """Yields settings as it times them, from those that the parameters have as they are; the number is a seed."""
 
@@ -86,17 +87,18 @@ def main() -> None:
 
 
 def _rows(file: Path) -> dict[str, Any]:
-    """What `quick_grid.py` measured: the space and its origin, and for each setting its times in microseconds."""
+    """What was measured: the space and its origin, and for each setting its times in microseconds, none if refused."""
     first, *rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
     times: dict[str, list[float]] = {}
     for row in rows:
-        times.setdefault(" ".join(map(str, row["values"].values())), []).append(round(row["time_us"], 2))
+        of_setting = times.setdefault(" ".join(map(str, row["values"].values())), [])
+        of_setting += [round(row["time_us"], 2)] if row["time_us"] else []
     return {**first, "times_us": times}
 
 
 def as_grid(stored: Mapping[str, Any]) -> Grid:
     times_us = {tuple(map(int, key.split())): times for key, times in stored["times_us"].items()}
-    true_us = {values: min(times) for values, times in times_us.items()}
+    true_us = {values: median_low(times or [inf]) for values, times in times_us.items()}
     ratios = [time / true_us[values] for values, times in times_us.items() for time in times]
     return Grid([Parameter.model_validate(given) for given in stored["space"]], true_us, ratios)
 
@@ -132,7 +134,7 @@ def compared(grids: Mapping[str, Grid], searches: Mapping[str, Search], seeds: i
 
 def replayed(search: Search, grid: Grid, seed: int, *, noise: bool) -> Found:
     """What a search finds on a grid, with at most `MOST_POINTS` settings."""
-    start = random.Random(seed).choice(sorted(grid.true_us))
+    start = random.Random(seed).choice(sorted(values for values, time in grid.true_us.items() if time < inf))
     space = [p.model_copy(update={"value": value}) for p, value in zip(grid.space, start, strict=True)]
 
     def time_us(setting: Setting) -> float:
@@ -149,7 +151,11 @@ def replayed(search: Search, grid: Grid, seed: int, *, noise: bool) -> Found:
 
 def tuner(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:
     """kb's tuner, when nobody proposed a setting."""
-    return _asked(partial(next_point, space, [], seed=seed), time_us)
+
+    def following(tried: Sequence[tuple[Setting, float]]) -> Setting | None:
+        return next_point(space, [], [(setting, time if time < inf else None) for setting, time in tried], seed=seed)
+
+    return _asked(following, time_us)
 
 
 def greedy(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:
@@ -175,7 +181,10 @@ def at_random(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:
 
 
 def tpe(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:
-    """optuna's TPE with its defaults, on places in the order of the choices. A repeated setting costs nothing."""
+    """optuna's TPE with its defaults, on places in the order of the choices. A repeated setting costs nothing.
+
+    A refused one counts as pruned, so that the sampler avoids it.
+    """
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -185,7 +194,8 @@ def tpe(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:
     for _ in range(5 * MOST_POINTS):
         trial = study.ask()
         setting = {p.name: p.choices[trial.suggest_int(p.name, 0, len(p.choices) - 1)] for p in space}
-        study.tell(trial, time_us(setting))
+        time = time_us(setting)
+        study.tell(trial, *([time] if time < inf else [None, optuna.trial.TrialState.PRUNED]))
         if setting not in seen:
             seen.append(setting)
             yield setting

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TaskFile = Annotated[
     str, Field(max_length=1000, description="A file with Model and get_inputs, by its path or that in a task folder.")
 ]
-RunId = Annotated[str, Field(max_length=200, description="Id of a run, or the end of it.")]
+RunId = Annotated[str, Field(max_length=200, coerce_numbers_to_str=True, description="Id of a run, or the end of it.")]
 Answer = Annotated[
     str, Field(max_length=400_000, description="The whole file in one fenced block, and a line with `note:`.")
 ]

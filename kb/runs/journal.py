@@ -262,28 +262,31 @@ class Run:
         finally:
             lock.release()
 
+    def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
+        """The verdicts on a candidate, by the numbers of its attempts, from 1."""
+        attempts = enumerate(self.attempts, start=1)
+        return {number: one.evidence for number, one in attempts if one.candidate.digest == candidate.digest}
+
     def must_be_open(self) -> None:
         """Raises RunError if the run is over."""
         if self.ended:
             raise RunError(f"run {self.id} is over: {self.ended}", hint="start another run")
 
     def must_be_by_hand(self) -> None:
-        """Raises RunError if the run is over or not driven by hand."""
-        self.must_be_open()
+        """Raises RunError if the run is not driven by hand."""
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
-            raise RunError(
-                f"run {self.id} is driven by {self.plan.synthesizer}, not by hand",
-                hint="`kb runs resume` continues it",
-            )
+            told = f"run {self.id} is driven by {self.plan.synthesizer}, not by hand"
+            raise RunError(told, hint="`kb runs resume` continues it")
 
     def must_take(self, candidate: Candidate) -> None:
-        """Raises RunError as `must_be_by_hand` does, and CandidateError if its language is not the run's."""
+        """Raises RunError or CandidateError where `Loop.submit` does, before a judge starts."""
         self.must_be_by_hand()
+        if not any(evidence.disturbed for evidence in self.verdicts(candidate).values()):
+            self.must_be_open()
         if candidate.language != self.plan.language:
-            raise CandidateError(
-                f"this candidate is in {candidate.language}, the run is in {self.plan.language}",
-                hint=f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}",
-            )
+            told = f"this candidate is in {candidate.language}, the run is in {self.plan.language}"
+            hint = f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}"
+            raise CandidateError(told, hint=hint)
 
     def append(self, entry: JournalEntry) -> None:
         """Append an entry to the journal and sync it to disk."""

@@ -206,7 +206,7 @@ class Loop:
         """Judge a submitted candidate, and publish it as a skill if it is the run's best and wins.
 
         It replaces an earlier submission that was never judged because of a kill or a fault of the judge. One whose
-        times were disturbed by other work is judged again, and counts once.
+        times were disturbed by other work is judged again, also after the run is over, and counts once.
 
         Args:
             tune: Search the values of its parameters, too, and go on with that if it was judged before.
@@ -218,24 +218,22 @@ class Loop:
         """
         self.run.must_take(candidate)
         with self.run.held():
-            self._must_want_an_answer()
+            known, before = next(iter(self.run.verdicts(candidate).items()), (0, None))
+            if before is None or not before.disturbed:
+                self._must_want_an_answer()
             self._write_back(judge.interface)
-            attempts = self.run.attempts
-            known = next((n for n, a in enumerate(attempts, start=1) if a.candidate.digest == candidate.digest), 0)
-            if known and attempts[known - 1].evidence.disturbed:
+            if before and before.disturbed:
                 self.run.append(JournalEntry(kind="judged", step=known, evidence=judge.verify(candidate)))
-            elif known and not tune:
-                raise RunError(
-                    f"this candidate was already judged, as candidate {known}: {attempts[known - 1].evidence.outcome}",
-                    hint="change it and submit it again",
-                )
+            elif before and not tune:
+                told = f"this candidate was already judged, as candidate {known}: {before.outcome}"
+                raise RunError(told, hint="change it and submit it again")
             if not known:
                 known = self.run.step
                 self._judge(self._by_hand(candidate, note, judge.interface), judge)
             while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(self._state(()))):
                 self._take_step(step, judge)
             self._write_back(judge.interface)
-            if self.run.step > self.run.plan.evaluations:
+            if self.run.step > self.run.plan.evaluations and not self.run.ended:
                 self._end(SPENT)
         return self.run.attempts[known - 1].evidence
 
@@ -278,11 +276,10 @@ class Loop:
 
     def _untimed_steps(self, proposal: Proposal, evidence: Evidence) -> list[int]:
         """The numbers of attempts with this candidate that lack a time, and this evidence; a new one if it is new."""
-        digest, pending = proposal.candidate.digest, self.run.pending
-        known = {n: a.evidence for n, a in enumerate(self.run.attempts, start=1) if a.candidate.digest == digest}
-        if known:
+        pending = self.run.pending
+        if known := self.run.verdicts(proposal.candidate):
             return [step for step, before in known.items() if before.untimed and before != evidence]
-        if pending and pending.candidate.digest != digest:
+        if pending and pending.candidate.digest != proposal.candidate.digest:
             hint = "continue the run until that candidate is judged, and take the batch again"
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
         return [self._propose(proposal)]
@@ -323,6 +320,7 @@ class Loop:
         return rules_for(self.skillbook, self.run.plan, self.run.attempts, stage, base, self.scope)
 
     def _must_want_an_answer(self) -> None:
+        self.run.must_be_open()
         self.run.must_be_by_hand()
         if self.run.step > self.run.plan.evaluations:
             self._end(SPENT)
@@ -334,8 +332,7 @@ class Loop:
         Without a judge, a new candidate waits for its verdict.
         """
         step, candidate = self._propose(proposal), proposal.candidate
-        same = (a.evidence for a in self.run.attempts if a.candidate.digest == candidate.digest)
-        if evidence := next(same, None) or (judge and judge.verify(candidate)):
+        if evidence := next(iter(self.run.verdicts(candidate).values()), None) or (judge and judge.verify(candidate)):
             self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
             self.on_attempt(step, self.run.attempts[-1])
 

@@ -137,18 +137,18 @@ def submit(
     home: Home, run: Run, answer: Candidate | str, *, note: str, tune: bool, on_attempt: OnAttempt | None
 ) -> Submission:
     """Judge an answer to the last prompt. Arguments and errors as in `KnowledgeBase.submit`."""
-    run.must_be_by_hand()
     language = written_in(home, run.plan.target, run.plan.language)
     said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
     seen, tried = _open_to(home, run.plan), run.tried
-    before = next((one.evidence for one in run.attempts if one.candidate.digest == said.candidate.digest), None)
+    before = next(iter(run.verdicts(said.candidate).values()), None)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
-    kept = before is not None and before == evidence
-    notes = ["this kernel was judged before: its verdict is the earlier one, and counts no second time"] * kept
+    kept = "this kernel was judged before: its verdict is the earlier one, and counts no second time"
+    again = "submit this kernel again when the machine is less busy: it counts no second time"
+    notes = [kept] * (before == evidence) + [again] * evidence.disturbed
     if tune and run.tried == tried:
         why = "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"
         none = "the kernel declares no parameters with `# tune:`"

@@ -3,7 +3,7 @@
 import json
 from importlib.util import find_spec
 from itertools import product
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from benchmarks.replay import Grid, Search, Setting, as_grid, at_random, compare
 from kb.types.kernels import Parameter
 from synth.search.tuner import MOST_POINTS
 
-RESULT = Path(__file__).parents[2] / "benchmarks" / "results" / "replay-cpu.json"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 SPACE = [Parameter(name=name, value=0, choices=tuple(range(8))) for name in ("X", "Y")]
 BOWL = {(x, y): 100.0 + 10 * (abs(x - 5) + abs(y - 2)) for x, y in product(range(8), repeat=2)}
 GRID = Grid(SPACE, BOWL, [1.0, 1.0, 1.2])
@@ -52,6 +52,17 @@ def test_a_search_is_scored_by_true_times_and_one_that_is_never_near_counts_with
     assert (found.timed, found.needed, found.left) == (2, MOST_POINTS + 1, 1.4)
 
 
+def test_a_refused_setting_has_no_time_is_no_start_and_does_not_end_a_search() -> None:
+    stored = {"space": SPACE, "times_us": {f"{x} {y}": [] if x == 5 else [us] * 3 for (x, y), us in BOWL.items()}}
+    grid = as_grid(stored)
+
+    assert {values for values, time_us in grid.true_us.items() if time_us == inf} == {(5, y) for y in range(8)}
+    assert set(grid.ratios) == {1.0}
+    for search in (tuner, at_random, greedy, *[tpe] * bool(find_spec("optuna"))):
+        for seed in range(20):
+            assert replayed(search, grid, seed, noise=True).left < inf
+
+
 def test_on_a_bowl_the_tuner_needs_fewer_settings_than_random_ones() -> None:
     scores = compared({"bowl": GRID}, {"tuner": tuner, "random": at_random}, 20, noise=False)
 
@@ -67,9 +78,11 @@ def test_the_copies_of_the_kernels_have_the_choices_of_the_benchmark(name: str) 
     assert 100 <= prod(len(p.choices) for p in kernel.parameters) <= 200
 
 
-def test_the_result_holds_whole_grids() -> None:
-    for stored in json.loads(RESULT.read_text(encoding="utf-8"))["grids"].values():
+@pytest.mark.parametrize(("file", "passes"), [("replay-cpu.json", PASSES), ("replay-h200.json", 9)])
+def test_a_result_holds_whole_grids(file: str, passes: int) -> None:
+    for stored in json.loads((RESULTS / file).read_text(encoding="utf-8"))["grids"].values():
         grid = as_grid(stored)
 
         assert set(grid.true_us) == set(product(*(p.choices for p in grid.space)))
-        assert all(len(times) == PASSES for times in stored["times_us"].values())
+        assert {len(times) for times in stored["times_us"].values()} <= {passes, 0}
+        assert [time_us for time_us in grid.true_us.values() if time_us < inf]

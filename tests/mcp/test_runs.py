@@ -123,6 +123,10 @@ def test_a_task_is_named_by_its_path_or_by_its_path_within_a_folder(place: str, 
     assert "unknown target 'nothing'" in reply.text
 
 
+def test_the_digits_at_the_end_of_a_run_may_come_as_a_number(ask: Ask) -> None:
+    assert "7319" in ask("kb_run", run=7319).text
+
+
 @needs_linux
 def test_an_answer_without_a_kernel_gets_no_advice_on_prompts(ask: Ask, folder: Path) -> None:
     run = ask("kb_start_run", task_file="twice.py", target="cpu-x86").answer["run"]

@@ -367,7 +367,7 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
 def test_a_submitted_candidate_whose_times_were_disturbed_is_judged_again_and_counts_once(
     home: Path, library: Path, judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = start(home, kind=SynthesizerKind.EXTERNAL, evaluations=2)
+    run = start(home, kind=SynthesizerKind.EXTERNAL, evaluations=1)
     loop, good = loop_of(run, home, library), evidence_of(candidate(**BEST))
     assert good.timing
     sessions = tuple(each.model_copy(update={"others": 0.5}) for each in good.timing.sessions)
@@ -376,10 +376,12 @@ def test_a_submitted_candidate_whose_times_were_disturbed_is_judged_again_and_co
     monkeypatch.setattr(judge, "verify", lambda _: next(verdicts))
 
     assert not loop.submit(candidate(**BEST), judge).won
+    assert run.ended
     assert loop.submit(candidate(**BEST), judge).won
     assert len(run.attempts) == 1
     assert run.published
-    with pytest.raises(RunError, match="already judged, as candidate 1"):
+    assert [entry.kind for entry in run.entries].count("ended") == 1
+    with pytest.raises(RunError, match="is over"):
         loop.submit(candidate(**BEST), judge)
 
 

@@ -14,10 +14,10 @@ USAGE = {
 
 
 def completion(
-    text: str, *, finish: str = "stop", usage: dict[str, Any] | None = USAGE, done: bool = True, **delta: str
+    text: str, *, finish: str = "stop", usage: dict[str, Any] | None = USAGE, done: bool = True, **delta: Any
 ) -> Reply:
     """The stream of a complete answer in small pieces; `delta` comes first, such as `reasoning_content`."""
-    pieces: list[dict[str, str]] = [{"role": "assistant", **delta}]
+    pieces: list[dict[str, Any]] = [{"role": "assistant", **delta}]
     pieces += [{"content": text[i : i + 7]} for i in range(0, len(text), 7)]
     chunks = [_chunk([{"index": 0, "delta": piece, "finish_reason": None}]) for piece in pieces]
     chunks.append(_chunk([{"index": 0, "delta": {}, "finish_reason": finish}]))

@@ -226,6 +226,15 @@ def test_a_submission_says_what_was_asked_for_and_not_done(
     assert all(part in note for part, note in zip(notes, done.notes, strict=True))
 
 
+def test_a_submission_whose_times_were_disturbed_says_that_it_may_be_submitted_again(
+    kb: KnowledgeBase, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = kb.prompt(by_hand())
+    monkeypatch.setattr(Evidence, "disturbed", True)
+
+    assert "submit this kernel again" in kb.submit(run, TRITON).notes[0]
+
+
 KEY = "sk-planted-0123456789"
 
 
