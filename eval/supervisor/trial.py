@@ -17,7 +17,7 @@ from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
 from eval.worker.fault import Fault
-from eval.worker.mapping import is_in_order
+from eval.worker.mapping import is_in_order, spec_of
 from eval.worker.zygote import THREADS
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -143,7 +143,7 @@ class Trial(WorkerSettings):
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case | None = None) -> None:
         """Build the candidate with the reference's arguments and parameters, for outputs as in a case."""
-        state = reference.state
+        state, layouts = reference.state, case.layouts if case else ()
         shared = self.memory.share(worker, [list(state.values())])
         worker.ask(
             "build",
@@ -153,11 +153,8 @@ class Trial(WorkerSettings):
             keywords={name: sent(argument) for name, argument in reference.keywords.items()},
             init=reference.numbers,
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
-            outputs=[
-                {"shape": list(x.shape), "dtype": str(d).removeprefix("torch.")}
-                for x, d in (zip(case.layouts, case.dtypes, strict=True) if case else ())
-            ],
-            in_order=[is_in_order(x) for x in case.layouts] if case else [],
+            outputs=[spec_of(layout) for layout in layouts],
+            in_order=[is_in_order(layout) for layout in layouts],
         )
         self.spent.compile_s += worker.reply_s
 
@@ -208,10 +205,8 @@ class Trial(WorkerSettings):
         if len(report.outputs) != len(case.expected):
             raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
-            return [
-                self._read_output(worker, output, dtype, native)
-                for output, dtype, native in zip(report.outputs, case.dtypes, case.layouts, strict=True)
-            ]
+            pairs = zip(report.outputs, case.layouts, strict=True)
+            return [self._read_output(worker, output, native) for output, native in pairs]
         except ValueError as error:
             raise Fault(Outcome.BAD_OUTPUT, str(error)) from error
         except ProcessLookupError:
@@ -227,10 +222,8 @@ class Trial(WorkerSettings):
                 raise Fault(Outcome.BAD_OUTPUT, f"an output cannot be overwritten: {error}") from error
         worker.ask("forget")
 
-    def _read_output(
-        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, native: torch.Tensor
-    ) -> torch.Tensor:
-        expected, shape = str(dtype).removeprefix("torch."), tuple(native.shape)
+    def _read_output(self, worker: WorkerProcess, output: RemoteTensor, native: torch.Tensor) -> torch.Tensor:
+        expected, shape = str(native.dtype).removeprefix("torch."), tuple(native.shape)
         if (output.dtype, output.shape) != (expected, shape):
             found = f"{output.dtype[:80]}{list(output.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")
