@@ -178,18 +178,11 @@ def _structures(request: Request) -> list[str]:
 
 
 def _answers(request: Request) -> list[_Item]:
-    answers = request.briefing.answers
-    documents = Documents(answers)
-    return [
-        _Item(
-            "answer",
-            number,
-            _named(answer.facts, answer.said),
-            answer.asks,
-            answer_text(answer, documents, request.target),
-        )
-        for number, answer in enumerate(answers)
-    ]
+    documents, items = Documents(request.briefing.answers), []
+    for number, answer in enumerate(request.briefing.answers):
+        text = answer_text(answer, documents, request.target)
+        items.append(_Item("answer", number, _named(answer.facts, answer.said), answer.asks, text))
+    return items
 
 
 def _named(facts: Sequence[object], said: Sequence[object]) -> str:
@@ -209,11 +202,9 @@ def _skills(request: Request, kernels: int) -> list[_Item]:
 
 
 def _attempts(request: Request, stage: Stage) -> list[_Item]:
-    return [
-        _Item(
-            "attempt", place, str(place + 1), "the last or the best attempt",
-            account(request.attempts[place], place + 1, request.language.fences[0]),
-            request.attempts[place].candidate.source,
-        )
-        for place in told(request.attempts, stage, request.base)
-    ]  # fmt: skip
+    items = []
+    for place in told(request.attempts, stage, request.base):
+        attempt, number = request.attempts[place], str(place + 1)
+        text = account(attempt, place + 1, request.language.fences[0])
+        items.append(_Item("attempt", place, number, "the last or the best attempt", text, attempt.candidate.source))
+    return items
