@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from kb.errors import SynthesisError
 from kb.types.base import TOKEN_CHARACTERS, Frozen, tokens_of
+from kb.types.briefing import PromptItem
 from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
 from synth.prompts.attempts import account, stage_of, table, told
@@ -27,15 +28,6 @@ ASKED = {
 USUAL = {Stage.FIX: "the last attempt", Stage.IMPROVE: "the best attempt"}
 
 
-class Shown(Frozen):
-    """An item of a prompt."""
-
-    what: str
-    why: str
-    """The question that it answers, or what it is for."""
-    tokens: int
-
-
 class Prompt(Frozen):
     """A prompt for a model or a person."""
 
@@ -49,7 +41,7 @@ class Prompt(Frozen):
     """Names of the skills and rules in the prompt."""
     cited: tuple[str, ...]
     """Ids, for `kb cite`, of what it says of the hardware, in order."""
-    items: tuple[Shown, ...]
+    items: tuple[PromptItem, ...]
     """What it says, in order."""
     left_out: tuple[str, ...]
     """The items of the request that are not in the prompt, each with the reason."""
@@ -155,7 +147,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
             request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
         ),
     )
-    items = [Shown(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]
+    items = [PromptItem(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]
     return Prompt(
         **parts,
         stage=stage,
