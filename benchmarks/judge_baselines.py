@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks.kernelbench.suite import find_problems
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
 from benchmarks.sized_task import EXAMPLES, sized_task
@@ -27,7 +28,6 @@ from eval.machine import present_gpu
 from eval.oracle.task import load_task
 from eval.roofline import least_bytes
 from eval.supervisor.device_memory import DeviceMemory
-from kb.bench.kernelbench import find_problems
 from kb.errors import KbError
 from kb.types.kernels import Task
 from kb.types.target import Isa

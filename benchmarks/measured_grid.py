@@ -5,7 +5,7 @@ from math import inf
 from pathlib import Path
 
 from eval.judge.driver import LocalJudge
-from kb.bench.kernelbench import reference_as_candidate
+from kb.bench.selftest import reference_as_candidate
 from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate, Interface, Task
 

@@ -1,8 +1,9 @@
 """Tasks of `examples/`, at the sizes of their files or at others."""
 
+import ast
 from pathlib import Path
 
-from eval.oracle.constants import integer_constants, resized
+from eval.oracle.constants import integer_constants, with_sizes
 from eval.oracle.task import load_task
 from kb.types.kernels import Task
 
@@ -17,4 +18,7 @@ def sized_task(text: str) -> Task:
     for name, size in sizes.items():
         if name not in integer_constants(task) or not size.isdigit():
             raise SystemExit(f"{text}: {name}={size} is not a size; {file} has {', '.join(integer_constants(task))}")
-    return resized(task, {name: int(size) for name, size in sizes.items()}) if sizes else task
+    if not sizes:
+        return task
+    changed = ast.unparse(with_sizes(task, {name: int(size) for name, size in sizes.items()}))
+    return task.model_copy(update={"source": f"{changed}\n", "workloads": ()})

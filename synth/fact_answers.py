@@ -1,6 +1,7 @@
 """Lets a model read passages and answer a question of the worksheet with quoted facts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 from pydantic import ValidationError
 
@@ -52,14 +53,8 @@ def ask_for_facts(
     )
     answer = desk.ask(parts["rules"], parts["question"])
     lines = [line for line in answer.text.splitlines() if line.lstrip().startswith("{")]
-    answers = tuple(_read(lines))
-    return ModelFacts(answers=answers, unreadable=len(lines) - len(answers))
-
-
-def _read(lines: Sequence[str]) -> Iterator[FactAnswer]:
-    """The answers in valid lines."""
+    answers = []
     for line in lines:
-        try:
-            yield FactAnswer.model_validate_json(line)
-        except ValidationError:
-            continue
+        with suppress(ValidationError):
+            answers.append(FactAnswer.model_validate_json(line))
+    return ModelFacts(answers=tuple(answers), unreadable=len(lines) - len(answers))

@@ -10,27 +10,8 @@ from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
 from eval.worker.adapters.cpp import FLAGS, LIBRARY
 from kb.errors import JudgeError
 
-IDLE = f"""\
-#include <stdio.h>
-#include <time.h>
-#include "kb_tensor.h"
-
-static double now_us() {{
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e6 * now.tv_sec + 1e-3 * now.tv_nsec;
-}}
-
-void model_new(const Tensor *, const Tensor *, const double *, Tensor *) {{
-    const double start = now_us();
-    double wait_us = 0;
-    if (FILE *file = fopen("{WAIT}", "r")) {{
-        fscanf(file, "%lf", &wait_us);
-        fclose(file);
-    }}
-    while (now_us() - start < wait_us) {{}}
-}}
-"""
+IDLE = f'#define WAIT_FILE "{WAIT}"\n' + Path(__file__).with_name("idle.cpp").read_text(encoding="utf-8")
+"""See `JudgedLanguage.idle`."""
 
 
 class Cpp(JudgedLanguage):

@@ -64,8 +64,8 @@ class Case:
     """Expected outputs, in float64 if the reference gives floating-point outputs."""
     tolerances: tuple[Tolerance, ...]
     """The error allowed for each output."""
-    dtypes: tuple[torch.dtype, ...]
-    strides: tuple[tuple[int, ...], ...]
+    layouts: Tensors
+    """The outputs of the reference itself, without values."""
     apart: bool
     """See Expected."""
     seed: CaseSeed | None = None
@@ -77,14 +77,7 @@ class Case:
 
     @property
     def output_bytes(self) -> int:
-        return sum(e.numel() * dtype.itemsize for e, dtype in zip(self.expected, self.dtypes, strict=True))
-
-    @property
-    def layouts(self) -> Tensors:
-        """The outputs of the reference itself, without values."""
-        return tuple(
-            torch.empty_strided(e.shape, s, device="meta") for e, s in zip(self.expected, self.strides, strict=True)
-        )
+        return tensor_bytes(self.layouts)
 
     @property
     def is_large(self) -> bool:

@@ -18,11 +18,6 @@ def integer_constants(task: Task) -> dict[str, int]:
     return found
 
 
-def resized(task: Task, sizes: Mapping[str, int]) -> Task:
-    """The task with other sizes, by the names of `integer_constants`; its comments are lost."""
-    return task.model_copy(update={"source": f"{ast.unparse(with_sizes(task, sizes))}\n", "workloads": ()})
-
-
 def at_workload(task: Task, workload: Workload) -> Task:
     """The task with the values of one of its workloads, and with no other."""
     tree = ast.parse(task.source)

@@ -33,9 +33,8 @@ class Expected(NamedTuple):
     outputs: Tensors
     """In float64 if the reference gives floating-point outputs, or in float32 if they are large."""
     tolerances: tuple[Tolerance, ...]
-    dtypes: tuple[torch.dtype, ...]
-    strides: tuple[tuple[int, ...], ...]
-    """Of each output of the reference itself."""
+    layouts: Tensors
+    """The outputs of the reference itself, without values."""
     apart: bool
     """Whether no two outputs of the reference share memory."""
 
@@ -57,7 +56,8 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     Args:
         at_edges: Whether an output may jump where inputs change a little.
     """
-    native, dtypes, strides, apart = _native(reference, inputs)
+    native, layouts, apart = _native(reference, inputs)
+    dtypes = [layout.dtype for layout in layouts]
     rounded = is_large(tensor_bytes((*inputs, *native))) and torch.float64 not in dtypes
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
 
@@ -95,7 +95,7 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     ]
     outputs, chosen = known[: len(dtypes)], list(zip(choices, tolerances[len(dtypes) :], strict=False))
     with_ties = (_with_ties(*each, chosen) for each in zip(outputs, tolerances, unsure, strict=False))
-    return Expected(outputs, tuple(with_ties), dtypes, strides, apart)
+    return Expected(outputs, tuple(with_ties), layouts, apart)
 
 
 def _with_ties(
@@ -109,11 +109,9 @@ def _with_ties(
     return tolerance
 
 
-def _native(
-    reference: Reference, inputs: Sequence[Any]
-) -> tuple[Tensors, tuple[torch.dtype, ...], tuple[tuple[int, ...], ...], bool]:
-    """The outputs of the reference in its own precision, as numbers that torch can compare; their types and strides,
-    and whether they lie apart."""
+def _native(reference: Reference, inputs: Sequence[Any]) -> tuple[Tensors, Tensors, bool]:
+    """The outputs of the reference in its own precision, as numbers that torch can compare, and without values; and
+    whether they lie apart."""
     before = [copied(x, reference.device) if isinstance(x, torch.Tensor) else x for x in inputs]
     native = reference.native(inputs)
     if not all(same_bits(a, b) for a, b in zip(inputs, before, strict=True) if isinstance(a, torch.Tensor)):
@@ -121,7 +119,8 @@ def _native(
             "the reference changes its inputs in forward()", hint="make it compute on a copy, as with inplace=False"
         )
     apart = len({t.untyped_storage().data_ptr() for t in native}) == len(native)
-    return tuple(map(as_numbers, native)), tuple(t.dtype for t in native), tuple(t.stride() for t in native), apart
+    layouts = (torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in native)
+    return tuple(map(as_numbers, native)), tuple(layouts), apart
 
 
 def _names_choice(output: torch.Tensor, choice: Choice) -> bool:

@@ -19,7 +19,7 @@ from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
 from eval.worker.channel import ALL
 from eval.worker.fault import Fault
-from eval.worker.mapping import is_in_order
+from eval.worker.mapping import is_in_order, spec_of
 from eval.worker.zygote import THREADS
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -151,7 +151,7 @@ class Trial(WorkerSettings):
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case | None = None) -> None:
         """Build the candidate with the reference's arguments and parameters, for outputs as in a case."""
-        state = reference.state
+        state, layouts = reference.state, case.layouts if case else ()
         shared = self.memory.share(worker, [list(state.values())])
         worker.ask(
             "build",
@@ -161,11 +161,8 @@ class Trial(WorkerSettings):
             keywords={name: sent(argument) for name, argument in reference.keywords.items()},
             init=reference.numbers,
             state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
-            outputs=[
-                {"shape": list(x.shape), "dtype": str(d).removeprefix("torch.")}
-                for x, d in (zip(case.layouts, case.dtypes, strict=True) if case else ())
-            ],
-            in_order=[is_in_order(x) for x in case.layouts] if case else [],
+            outputs=[spec_of(layout) for layout in layouts],
+            in_order=[is_in_order(layout) for layout in layouts],
         )
         self.spent.compile_s += worker.reply_s
 
@@ -216,10 +213,8 @@ class Trial(WorkerSettings):
         if len(report.outputs) != len(case.expected):
             raise Fault(Outcome.BAD_OUTPUT, f"{len(report.outputs)} outputs; the reference gives {len(case.expected)}")
         try:
-            values = [
-                self._read_output(worker, output, dtype, native)
-                for output, dtype, native in zip(report.outputs, case.dtypes, case.layouts, strict=True)
-            ]
+            pairs = zip(report.outputs, case.layouts, strict=True)
+            values = [self._read_output(worker, output, native) for output, native in pairs]
             if case.apart and Guard.ALIASING in self.guards and _any_share(combinations(report.outputs, 2)):
                 raise Fault(Outcome.BAD_OUTPUT, "two outputs share memory: give each its own")
             return values
@@ -238,10 +233,8 @@ class Trial(WorkerSettings):
                 raise Fault(Outcome.BAD_OUTPUT, f"an output cannot be overwritten: {error}") from error
         worker.ask("forget")
 
-    def _read_output(
-        self, worker: WorkerProcess, output: RemoteTensor, dtype: torch.dtype, native: torch.Tensor
-    ) -> torch.Tensor:
-        expected, shape = str(dtype).removeprefix("torch."), tuple(native.shape)
+    def _read_output(self, worker: WorkerProcess, output: RemoteTensor, native: torch.Tensor) -> torch.Tensor:
+        expected, shape = str(native.dtype).removeprefix("torch."), tuple(native.shape)
         if (output.dtype, output.shape) != (expected, shape):
             found = f"{output.dtype[:80]}{list(output.shape)}"
             raise Fault(Outcome.BAD_OUTPUT, f"an output is {found}; the reference gives {expected}{list(shape)}")

@@ -14,12 +14,11 @@ from eval.languages.registry import CPP
 from eval.machine import sandbox_level
 from eval.selftest.known import Known, known, known_task
 from eval.supervisor.settings import Guard
-from kb.bench.kernelbench import reference_as_candidate
 from kb.errors import JudgeError
 from kb.settings import cache_dir
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, Outcome
-from kb.types.kernels import Task
+from kb.types.kernels import Candidate, Task
 from kb.types.target import CPU, Isa
 from kb.types.timing import MOST_OTHERS, WIN_MARGIN, Session
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -197,6 +196,10 @@ def _verdict(judge: LocalJudge, entry: Known) -> tuple[Verdict, Evidence | None]
         seconds=round(time.monotonic() - start, 2),
     )
     return verdict, evidence
+
+
+def reference_as_candidate(task: Task) -> Candidate:
+    return Candidate(language="torch", source=f"{task.source}\n\nModelNew = Model\n")
 
 
 def _same(kb: KnowledgeBase, task: str, target: str, count: int, tell: Tell) -> Same:

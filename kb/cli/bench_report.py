@@ -7,8 +7,7 @@ from kb.cli.output import show, show_wrapped
 from kb.cli.table import show_table
 
 if TYPE_CHECKING:  # the parts of the judge load slowly, and `kb bench retrieval` needs none of them
-    from kb.bench import kernelbench, retrieval
-    from kb.bench.kernelbench import Audited, Judged
+    from kb.bench import retrieval
     from kb.bench.selftest import Same, SelfTest, Verdict
 
 NAMES = (
@@ -49,35 +48,6 @@ def show_retrieval(report: "retrieval.Report") -> None:
 
 def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def show_line(line: "Audited | Judged") -> None:
-    """Show one result of `kb bench kernelbench` in the moment when it is known."""
-    if line.kind == "audited":
-        sizes = f"sizes: {', '.join(line.audit.sizes)}" if line.audit.sizes else "no sizes to change"
-        show_wrapped(f"{line.problem}: {line.audit.verdict}: {line.audit.reason or sizes}")
-        return
-    outcome = line.outcome or "no verdict"
-    fast = (
-        f" {line.speedup:.2f}x ({line.low:.2f} to {line.high:.2f})" if line.speedup and line.low and line.high else ""
-    )
-    times = ", ".join(f"{name} {us:,.0f} us" for name, us in line.baselines_us.items())
-    show_wrapped(f"{line.problem}: {line.file}: {outcome}{fast}: {times or line.detail}")
-
-
-def show_fast(report: "kernelbench.Report") -> None:
-    show()
-    show_wrapped("problems: " + ", ".join(f"{count} {verdict}" for verdict, count in report.audits.items()))
-    if not report.fast:
-        return
-    show_wrapped("candidates: " + ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()))
-    show_wrapped(f"precision: {report.precision}")
-    show_wrapped(
-        f"of {report.problems} usable problems {report.correct} have a correct candidate,"
-        f" {report.without_candidate} have none"
-    )
-    rows = [(f"fast_{f.speedup:g}", f"{f.share:.3f}", f"{f.low:.3f} to {f.high:.3f}") for f in report.fast]
-    show_table(("measure", "value", "95 % interval"), rows, indent=2)
 
 
 def show_verdict(found: "Verdict | Same") -> None:

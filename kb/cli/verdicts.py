@@ -81,12 +81,7 @@ def _show_workloads(time_us: Estimate, workloads: Sequence[WorkloadTime]) -> Non
 
 
 def _show_screen(screen: KernelScreen) -> None:
-    occupancy = "unknown" if screen.occupancy is None else str(screen.occupancy)
-    show_wrapped(
-        f"kernel {screen.kernel} for {screen.isa}: {screen.warps}, {screen.registers} registers,"
-        f" {screen.spills} spilled, {screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}",
-        "  ",
-    )
+    show_wrapped(f"kernel {screen}", "  ")
     for name, found in (("matrix", screen.matrix_instructions), ("memory", screen.memory_instructions)):
         if found:
             show_wrapped(", ".join(f"{count} {instruction}" for instruction, count in found.items()), f"    {name}: ")

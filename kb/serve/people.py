@@ -1,6 +1,5 @@
 """Who may use a served home. Of a token only the SHA-256 is kept: it is as random as a key, so nobody can guess it."""
 
-import hashlib
 import re
 import secrets
 from enum import StrEnum
@@ -13,6 +12,7 @@ from kb.catalog import storage_errors, write_lock
 from kb.errors import SettingsError
 from kb.storage import write_whole
 from kb.types.base import Frozen
+from kb.types.kernels import digest_of
 
 TOKEN = re.compile(r"kb_[\w-]{43}")
 NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}")
@@ -70,7 +70,7 @@ class People:
             raise SettingsError(f"{name!r} is no name", hint="use up to 64 letters, digits and any of . _ @ -")
         token = f"kb_{secrets.token_urlsafe(32)}"
         with write_lock(self._home):
-            self._write(self.known() | {name: Person(role=role, sha256=_digest(token))})
+            self._write(self.known() | {name: Person(role=role, sha256=digest_of(token))})
         return token
 
     def remove(self, name: str) -> None:
@@ -83,7 +83,7 @@ class People:
 
     def of(self, token: str) -> tuple[str, Role] | None:
         """The name and role of the person with this token. All tokens are compared, each in the same time."""
-        digest, found = _digest(token), None
+        digest, found = digest_of(token), None
         for name, person in self.known().items():
             if compare_digest(digest, person.sha256):
                 found = name, person.role
@@ -93,7 +93,3 @@ class People:
         with storage_errors(self._home):
             write_whole(self._file, _PEOPLE.dump_json(people, indent=2).decode() + "\n")
             self._file.chmod(0o600)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -38,3 +38,12 @@ class Briefing(Frozen):
     """What makes kernels for such a task fast, each with its condition and source."""
     structures: tuple[str, ...] = ()
     """Forms that kernels for the task's operations have."""
+
+
+class PromptItem(Frozen):
+    """An item of a prompt."""
+
+    what: str
+    why: str
+    """The question that it answers, or what it is for."""
+    tokens: int

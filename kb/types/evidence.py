@@ -116,9 +116,13 @@ class KernelScreen(Recorded):
     """Number of occurrences in the code by instruction; the width is part of the name."""
     findings: tuple[Finding, ...]
 
-    @property
-    def warps(self) -> str:
-        return "an unknown number of warps" if self.num_warps is None else f"{self.num_warps} warps"
+    def __str__(self) -> str:
+        warps = "an unknown number of warps" if self.num_warps is None else f"{self.num_warps} warps"
+        occupancy = "unknown" if self.occupancy is None else str(self.occupancy)
+        return (
+            f"{self.kernel} for {self.isa}: {warps}, {self.registers} registers, {self.spills} spilled, "
+            f"{self.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}"
+        )
 
 
 class Bottleneck(Recorded):

@@ -199,9 +199,7 @@ def _judged(evidence: Evidence, sources: Sources) -> dict[str, object]:
 
 
 def _lines(screen: KernelScreen) -> list[str]:
-    occupancy = "unknown" if screen.occupancy is None else str(screen.occupancy)
     return [
-        f"{screen.kernel} for {screen.isa}: {screen.warps}, {screen.registers} registers, {screen.spills} spilled, "
-        f"{screen.scratchpad_bytes:,} B scratchpad, occupancy {occupancy}",
+        str(screen),
         *(f"{one.state}: {one.message}{f' [{one.citation}]' if one.citation else ''}" for one in screen.findings),
     ]

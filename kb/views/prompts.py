@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from kb.errors import RunError
-from kb.types.base import Frozen
+from kb.types.briefing import PromptItem
 from kb.types.kernels import Interface
 from kb.types.protocols import Stage
 from kb.views.response import NAMES_SHOWN, Response, json_tokens, view_of
@@ -12,15 +12,6 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from kb.runs.journal import Plan
     from kb.usecases.knowledge_base import KnowledgeBase
     from synth.prompts.prompt import Prompt
-
-
-class ItemView(Frozen):
-    """An item of a prompt."""
-
-    what: str
-    why: str
-    """The question that it answers, or what it is for."""
-    tokens: int
 
 
 class PromptView(Response):
@@ -36,7 +27,7 @@ class PromptView(Response):
 class ExplainedPrompt(PromptView):
     """A prompt with what it says, for a person: an agent would pay for each token."""
 
-    items: tuple[ItemView, ...]
+    items: tuple[PromptItem, ...]
     """What it says beside task and contract."""
 
 
@@ -90,5 +81,4 @@ def _explained(kb: "KnowledgeBase", plan: "Plan", prompt: "Prompt", *, run: str 
     from kb.usecases.judging import unjudged
 
     notes = filter(None, [unjudged(kb, plan.target, plan.language)])
-    items = tuple(ItemView(**dict(item)) for item in prompt.items)
-    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=items).noted(*notes)
+    return ExplainedPrompt(**dict(prompt_view(prompt, run=run)), items=prompt.items).noted(*notes)

@@ -20,7 +20,7 @@ from synth.authors.author import (
 )
 
 if TYPE_CHECKING:
-    from anthropic import Anthropic, APIStatusError
+    from anthropic import Anthropic
     from anthropic.lib.streaming import MessageStream
     from anthropic.types import Message, MessageParam, TextBlockParam
 
@@ -89,7 +89,8 @@ def _streamed(client: "Anthropic", model: str, ask: Ask, timeout_s: float) -> Re
         ) as stream:
             return _reply(stream, str(client.base_url))
     except anthropic.APIStatusError as error:
-        outcome, message = _outcome_of(error), error.api_message or error.message
+        outcome = _BY_NAME.get(error.type or "") or outcome_of_status(error.status_code)
+        message = error.api_message or error.message
         wait_s = retry_after_s(error.response.headers)
         raise AuthorError(message, outcome, usage=_paid(stream), retry_after_s=wait_s) from error
     except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
@@ -172,7 +173,3 @@ def _paid(stream: "MessageStream[None] | None") -> Usage:
         cache_read_tokens=paid.cache_read_input_tokens or 0,
         output_tokens=max(paid.output_tokens or 0, 0 if message.stop_reason else tokens_of(_text(message))),
     )
-
-
-def _outcome_of(error: "APIStatusError") -> Outcome:
-    return _BY_NAME.get(error.type or "") or outcome_of_status(error.status_code)

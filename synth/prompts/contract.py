@@ -69,11 +69,9 @@ def _numbers(task: Task, interface: Interface) -> list[str]:
     """The numbers given to `Model(...)`, with the names of its arguments where each argument is a number."""
     values = [str(int(value)) if value.is_integer() else repr(value) for value in interface.init]
     names = _arguments(task)
-    return (
-        [f"`{name}` = {value}" for name, value in zip(names, values, strict=True)]
-        if len(names) == len(values)
-        else values
-    )
+    if len(names) != len(values):
+        return values
+    return [f"`{name}` = {value}" for name, value in zip(names, values, strict=True)]
 
 
 def _arguments(task: Task) -> list[str]:

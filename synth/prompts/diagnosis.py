@@ -61,10 +61,8 @@ class Diagnosis(NamedTuple):
             return []
         first = self.rules[0]
         shown = ", ".join(_shown(name, self.signals[name]) for name in first.shows if self.signals.get(name))
-        known = (
-            f"What limits it: {first.says}" if first.says else "What limits it is not known, because nothing timed it"
-        )
-        return [f"{known}{f' ({shown})' if shown else ''}.", *(rule.advice for rule in self.rules)]
+        known = f": {first.says}" if first.says else " is not known, because nothing timed it"
+        return [f"What limits it{known}{f' ({shown})' if shown else ''}.", *(rule.advice for rule in self.rules)]
 
 
 def diagnose(evidence: Evidence) -> tuple[str, ...]:
@@ -72,12 +70,7 @@ def diagnose(evidence: Evidence) -> tuple[str, ...]:
 
     Times are in microseconds; only measured speeds are given. All words are kb's own: `quoted` has the others.
     """
-    return (
-        MEANING[evidence.outcome],
-        *_compared(evidence),
-        *_worth(evidence),
-        *diagnosis_of(evidence).sentences,
-    )
+    return (MEANING[evidence.outcome], *_compared(evidence), *_worth(evidence), *diagnosis_of(evidence).sentences)
 
 
 def quoted(evidence: Evidence) -> tuple[str, ...]:
@@ -97,9 +90,7 @@ def signals_of(evidence: Evidence) -> dict[str, float]:
     found: dict[str, float] = {}
     if screens := evidence.screen:
         worst = max(screens, key=lambda screen: (screen.spills, screen.registers))
-        found |= {
-            "spills": worst.spills, "registers": worst.registers, "scratchpad bytes": worst.scratchpad_bytes,
-        }  # fmt: skip
+        found |= {"spills": worst.spills, "registers": worst.registers, "scratchpad bytes": worst.scratchpad_bytes}
         found |= {"warps": worst.num_warps} if worst.num_warps else {}
         known = [screen.occupancy for screen in screens if screen.occupancy]
         found |= {"occupancy": min(known)} if known else {}

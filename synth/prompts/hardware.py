@@ -51,15 +51,12 @@ def _facts(facts: Sequence[Fact], target: str, documents: Documents) -> list[str
         of = "" if fact.target == target else f" (of {fact.target})"
         unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
         same.setdefault(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}", []).append(fact)
-    return [
-        one_line(f"{value}{_when(own)} {' '.join(documents.cite(f.citation) for f in own)}")
-        for value, own in same.items()
-    ]
-
-
-def _when(facts: Sequence[Fact]) -> str:
-    conditions = "; ".join(fact.condition for fact in facts if fact.condition)
-    return f", {conditions}" if conditions else ""
+    lines = []
+    for value, own in same.items():
+        conditions = "; ".join(fact.condition for fact in own if fact.condition)
+        cited = " ".join(documents.cite(fact.citation) for fact in own)
+        lines.append(one_line(f"{', '.join(filter(None, (value, conditions)))} {cited}"))
+    return lines
 
 
 def citations(answer: Answer) -> list[Citation]:

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from kb.errors import SynthesisError
 from kb.types.base import TOKEN_CHARACTERS, Frozen, tokens_of
+from kb.types.briefing import PromptItem
 from kb.types.protocols import Request, Stage
 from synth.prompts.answer import answer_format
 from synth.prompts.attempts import account, stage_of, table, told
@@ -27,15 +28,6 @@ ASKED = {
 USUAL = {Stage.FIX: "the last attempt", Stage.IMPROVE: "the best attempt"}
 
 
-class Shown(Frozen):
-    """An item of a prompt."""
-
-    what: str
-    why: str
-    """The question that it answers, or what it is for."""
-    tokens: int
-
-
 class Prompt(Frozen):
     """A prompt for a model or a person."""
 
@@ -49,7 +41,7 @@ class Prompt(Frozen):
     """Names of the skills and rules in the prompt."""
     cited: tuple[str, ...]
     """Ids, for `kb cite`, of what it says of the hardware, in order."""
-    items: tuple[Shown, ...]
+    items: tuple[PromptItem, ...]
     """What it says, in order."""
     left_out: tuple[str, ...]
     """The items of the request that are not in the prompt, each with the reason."""
@@ -155,7 +147,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
             request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
         ),
     )
-    items = [Shown(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]
+    items = [PromptItem(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]
     return Prompt(
         **parts,
         stage=stage,
@@ -178,18 +170,11 @@ def _structures(request: Request) -> list[str]:
 
 
 def _answers(request: Request) -> list[_Item]:
-    answers = request.briefing.answers
-    documents = Documents(answers)
-    return [
-        _Item(
-            "answer",
-            number,
-            _named(answer.facts, answer.said),
-            answer.asks,
-            answer_text(answer, documents, request.target),
-        )
-        for number, answer in enumerate(answers)
-    ]
+    documents, items = Documents(request.briefing.answers), []
+    for number, answer in enumerate(request.briefing.answers):
+        text = answer_text(answer, documents, request.target)
+        items.append(_Item("answer", number, _named(answer.facts, answer.said), answer.asks, text))
+    return items
 
 
 def _named(facts: Sequence[object], said: Sequence[object]) -> str:
@@ -209,11 +194,9 @@ def _skills(request: Request, kernels: int) -> list[_Item]:
 
 
 def _attempts(request: Request, stage: Stage) -> list[_Item]:
-    return [
-        _Item(
-            "attempt", place, str(place + 1), "the last or the best attempt",
-            account(request.attempts[place], place + 1, request.language.fences[0]),
-            request.attempts[place].candidate.source,
-        )
-        for place in told(request.attempts, stage, request.base)
-    ]  # fmt: skip
+    items = []
+    for place in told(request.attempts, stage, request.base):
+        attempt, number = request.attempts[place], str(place + 1)
+        text = account(attempt, place + 1, request.language.fences[0])
+        items.append(_Item("attempt", place, number, "the last or the best attempt", text, attempt.candidate.source))
+    return items

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.audit.driver import Audit, Usability
-from eval.oracle.task import load_task
-from kb.bench.kernelbench import (
+from benchmarks.kernelbench.audit import Audit, Usability
+from benchmarks.kernelbench.suite import (
     REFERENCE,
     Audited,
     Judged,
@@ -21,6 +20,7 @@ from kb.bench.kernelbench import (
     run_audits,
     run_judge,
 )
+from eval.oracle.task import load_task
 from kb.errors import JudgeError, SourceError
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Task
@@ -157,7 +157,7 @@ def test_what_a_file_has_is_not_done_again(suite: Path, tmp_path: Path, monkeypa
         tasks.append(task)
         return Audit(task=task.name, task_digest=task.digest, verdict=Usability.USABLE)
 
-    monkeypatch.setattr("kb.bench.kernelbench.audit", audit)
+    monkeypatch.setattr("benchmarks.kernelbench.suite.audit", audit)
     problems = find_problems(suite, [1], None)
     run_audits(problems[:2], Results(tmp_path / "r.jsonl"), lambda line: None)
     results = Results(tmp_path / "r.jsonl")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.audit import driver
-from eval.audit.driver import Audit, Usability
-from eval.audit.task_audit import audit
+from benchmarks.kernelbench import audit as driver
+from benchmarks.kernelbench.audit import Audit, Usability
+from benchmarks.kernelbench.audit_process import audit
 from eval.oracle.task import task_of
 from kb.types.kernels import Task
 from tests.eval.judging import needs_linux

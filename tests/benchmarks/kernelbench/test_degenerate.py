@@ -2,8 +2,8 @@
 
 import pytest
 
+from benchmarks.kernelbench.degenerate import degenerate_answers
 from eval.oracle.cases import Case, make_case
-from eval.oracle.degenerate import degenerate_answers
 from eval.oracle.reference import Reference
 from tests.eval.test_cases import task_of
 

@@ -35,7 +35,7 @@ def _answers(cases: Sequence[Case]) -> Iterator[tuple[str, Answer]]:
 def _passes(case: Case, answers: Tensors) -> bool:
     return (
         all(answer.shape == expected.shape for answer, expected in zip(answers, case.expected, strict=True))
-        and case.compare([a.to(dtype) for a, dtype in zip(answers, case.dtypes, strict=True)]).outcome is Outcome.PASSED
+        and case.compare([a.to(x.dtype) for a, x in zip(answers, case.layouts, strict=True)]).outcome is Outcome.PASSED
     )
 
 

@@ -1,4 +1,6 @@
-"""Run the process that audits one task, which eval.audit.driver starts: `python -P -m eval.audit.task_audit BYTES`.
+"""Run the process that audits one task, which `audit.py` starts.
+
+    python -P -m benchmarks.kernelbench.audit_process BYTES
 
 It reads the task from standard input and writes what it has found out after each step, one JSON line each, so that the
 driver has a result even if a step never ends.
@@ -13,10 +15,10 @@ from typing import Any
 
 import torch
 
-from eval.audit.driver import Audit, Usability
+from benchmarks.kernelbench.audit import Audit, Usability
+from benchmarks.kernelbench.degenerate import degenerate_answers
 from eval.oracle.cases import Case, check_new_outputs, check_repeatable, draw_cases, given_case, make_case, new_seed
 from eval.oracle.constants import integer_constants
-from eval.oracle.degenerate import degenerate_answers
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.sizes import count_elements, smaller_sizes
 from eval.oracle.values import learn_structures

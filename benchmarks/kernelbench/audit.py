@@ -8,10 +8,12 @@ import sys
 import time
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 
 from kb.types.base import Recorded
 from kb.types.kernels import Task
 
+ROOT = Path(__file__).parents[2]
 AUDIT_S = 120.0
 """Time limit for the audit of one task."""
 REST_S = 5.0
@@ -54,10 +56,11 @@ class Audit(Recorded):
 def audit(task: Task, *, limit_s: float = AUDIT_S) -> Audit:
     """Audit a task. Never raises: whatever its code does is part of the result."""
     start = time.monotonic()
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "eval.audit.task_audit", str(AUDIT_BYTES)],
+        [sys.executable, "-P", "-m", "benchmarks.kernelbench.audit_process", str(AUDIT_BYTES)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, **ONE_THREAD, **OFFLINE}, start_new_session=True,
+        env={**os.environ, **ONE_THREAD, **OFFLINE, "PYTHONPATH": path}, start_new_session=True,
     ) as process:  # fmt: skip
         try:
             answer, _ = process.communicate(task.model_dump_json(), timeout=limit_s)

@@ -16,10 +16,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from eval.audit.driver import Audit, Usability, audit
+from benchmarks.kernelbench.audit import Audit, Usability, audit
 from eval.languages.registry import LANGUAGES, load_candidate
 from eval.oracle.task import load_task
 from kb.bench.scores import bootstrap
+from kb.bench.selftest import reference_as_candidate
 from kb.errors import CandidateError, KbError, SourceError
 from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence, Outcome
@@ -209,10 +210,6 @@ def run_judge(
             line = _judged(kb, problem.name, task, target, file, candidate)
             results.add(line)
             tell(line)
-
-
-def reference_as_candidate(task: Task) -> Candidate:
-    return Candidate(language="torch", source=f"{task.source}\n\nModelNew = Model\n")
 
 
 def _candidates(problem: Problem, task: Task, folder: Path | None) -> Iterator[tuple[str, Candidate | CandidateError]]:
