@@ -32,7 +32,9 @@ def _along(values: torch.Tensor, indices: torch.Tensor, dim: int | None, *, dist
 
 
 REDUCTIONS = ("argmax", "argmin", "max", "min", "median", "nanmedian", "kthvalue", "mode")
-POOLINGS: Mapping[str, int] = {"max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3}
+POOLINGS: Mapping[str, int] = {
+    "max_pool2d_with_indices": 2, "max_pool3d_with_indices": 3, "adaptive_max_pool2d": 2, "adaptive_max_pool3d": 3,
+}  # fmt: skip
 
 
 Seen = Callable[[Any, Sequence[Any], Mapping[str, Any], Any], None]
@@ -101,7 +103,7 @@ def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[
     def record(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:
         name, given = func.overloadpacket.__name__, _arguments(func, args, kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
-        if name in ("topk", "sort"):
+        if name in ("topk", "sort") and not given.get("stable"):  # a stable sort leaves no choice
             choices.append(_along(args[0], outputs[1], given["dim"], distinct=True))
         elif name in REDUCTIONS and "dim" in given:
             choices.append(_along(args[0], outputs[-1], given["dim"]))

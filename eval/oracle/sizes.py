@@ -34,7 +34,7 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool | None, device: str = 
     Args:
         odd: Make the changed sizes odd and distinct if the task accepts that, otherwise one of them. Then no
             block size divides them, and a candidate that confuses two sizes fails. False: make them even, distinct and
-            no multiples of four, or one of them, or leave them. None: leave them as they are divided, like blocks.
+            no multiples of eight, or one of them, or leave them. None: leave them as they are divided, like blocks.
         device: Where the reference is tried if it needs values.
 
     Returns:
@@ -100,9 +100,10 @@ def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _all_even(sizes: dict[str, int]) -> dict[str, int]:
-    """The same with twice as large sizes, so that none is a multiple of four, where they are not too small for that."""
-    halves = _all_odd({name: size // 2 for name, size in sizes.items()})
-    return {name: 2 * half for name, half in halves.items()}
+    """The same with two or four times as large sizes: blocks of two or four divide them, and larger ones do not."""
+    factors = {name: random.SystemRandom().choice((2, 4)) for name in sizes}
+    parts = _all_odd({name: size // factors[name] for name, size in sizes.items()})
+    return {name: factors[name] * part for name, part in parts.items()}
 
 
 def _only(name: str, change: Change, sizes: dict[str, int]) -> dict[str, int]:

@@ -84,10 +84,16 @@ def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """One value of each row is as large as all others together, or as MOST of them: none may be left out."""
+    """One value of each row is as large as all others together, or as MOST of them: none may be left out.
+
+    In bfloat16, whose roundings hide what a part of very many rows changes, so is one row of each column, and so on.
+    """
     places = _integers(0, x.shape[-1], (*x.shape[:-1], 1), generator)
     sums = x.abs().mean(-1, keepdim=True, dtype=torch.float64) * min(x.shape[-1], MOST)
-    return x.scatter(-1, places, sums.clamp(max=torch.finfo(x.dtype).max / 4).to(x.dtype))
+    result = x.scatter(-1, places, sums.clamp(max=torch.finfo(x.dtype).max / 4).to(x.dtype))
+    for dim, size in enumerate(x.shape[:-1] if x.dtype is torch.bfloat16 else ()):
+        result.narrow(dim, int(_integers(0, size, (1,), generator)), 1).mul_(min(size, MOST))
+    return result
 
 
 def _noise(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -9,6 +9,7 @@ import torch  # noqa: TID253 - what is tested computes with it
 
 from eval.oracle.cases import (
     Case,
+    check_repeatable,
     check_state,
     draw_case,
     draw_cases,
@@ -82,14 +83,14 @@ def test_odd_sizes_are_odd_and_different() -> None:
     assert any(other != sizes for other in others), "the sizes are predictable"
 
 
-def test_even_sizes_are_no_multiples_of_four_and_different() -> None:
+def test_even_sizes_are_no_multiples_of_eight_and_different() -> None:
     task = task_of(constants="A = 1024\nB = 1024\nC = 512", drawn="torch.randn(A, B, C)")
 
     for _ in range(50):
         sizes = smaller_sizes(task, elements=1 << 16, odd=False)
 
         assert sizes
-        assert all(size % 4 == 2 for size in sizes.values())
+        assert all(size % 2 == 0 and size % 8 for size in sizes.values())
         assert len(set(sizes.values())) == 3
 
 
@@ -196,6 +197,17 @@ def test_the_same_draw_gives_the_same_case() -> None:
 def test_a_reference_that_is_not_finite_on_its_own_inputs_is_refused(result: str) -> None:
     with pytest.raises(TaskError, match="infinities or NaN"):
         case_of(task_of(result))
+
+
+def test_a_zero_that_is_drawn_by_chance_refuses_no_task() -> None:
+    task = task_of("torch.log((x - 0.001).relu())", constants="N = 100", drawn="torch.rand(N)")
+
+    for seed in range(30):
+        assert given_case("given", Reference(task, seed=seed)).is_finite
+
+
+def test_equal_infinities_are_the_same_again() -> None:
+    check_repeatable(Reference(task_of("(x / 0, torch.log(x))"), seed=0))
 
 
 def test_a_case_on_which_the_reference_overflows_is_left_out() -> None:

@@ -52,6 +52,20 @@ SIBLINGS = {
         lambda x: (x.amax(0), 63 - x.flip(0).argmax(0)),
         lambda x: (x.amax(0), x.argmin(0)),
     ),
+    "a sort that keeps the order of equal values": Sibling(
+        "x",
+        "x.sort(dim=-1, stable=True)[1]",
+        INTEGERS,
+        lambda x: (64 * x + torch.arange(64)).argsort(-1),
+        lambda x: (64 * x - torch.arange(64)).argsort(-1),
+    ),
+    "the places of maxima of parts": Sibling(
+        "x",
+        "torch.nn.functional.adaptive_max_pool1d(x, 8, return_indices=True)[1]",
+        f"{ANY}.bfloat16()",
+        lambda x: torch.arange(7, 64, 8) - x.unflatten(-1, (8, 8)).flip(-1).argmax(-1),
+        lambda x: torch.arange(0, 64, 8) + x.unflatten(-1, (8, 8)).argmin(-1),
+    ),
     "values that are there once": Sibling(
         "x",
         "x.unique()",

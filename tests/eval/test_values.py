@@ -231,6 +231,14 @@ def test_a_long_row_is_neither_equal_nor_sorted_as_a_whole() -> None:
         assert float(((serial - exact).abs() / scale).max()) < 128 * torch.finfo(torch.float32).eps
 
 
+def test_in_bfloat16_one_slice_along_each_dimension_counts_as_much_as_all_others() -> None:
+    [changed] = change_values([torch.ones(64, 32, 16).bfloat16()], [Structure.FREE], ["lone"], 0)
+
+    for dim in range(2):  # in the last one each row has its own place
+        sums = changed.double().movedim(dim, 0).flatten(1).sum(1)
+        assert float(sums.max()) > 0.4 * float(sums.sum())
+
+
 @pytest.mark.parametrize("shape", [(1,), (7,), (1, 1), (3, 5), (2, 3, 4), (1, 8, 1, 6)])
 def test_half_of_each_line_is_hidden_in_one_piece(shape: tuple[int, ...]) -> None:
     hidden = change_values([torch.randn(shape)], [Structure.EXPONENTS], ["hidden"], 0)[0].isinf()

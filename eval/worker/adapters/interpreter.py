@@ -44,6 +44,7 @@ class Interpreter:
         self._names = _names_of_triton()
         _use_numbers_of_triton(self._names["range"])
         _run_as_on_a_chip(precisions)
+        _compute_in_bfloat16()
         _confine_to(lambda: self._memory)
         _take_libdevice_from_torch()
         native = InterpretedFunction.run
@@ -208,6 +209,44 @@ def _run_as_on_a_chip(precisions: tuple[str, ...]) -> None:
     builder.set_grid_dim, builder.set_grid_idx, builder.create_dot = started, next_program, multiplied
     builder.create_masked_load = loaded
     builder.options = replace(builder.options, allowed_dot_input_precisions=precisions)
+
+
+def _compute_in_bfloat16() -> None:
+    """Make the interpreter compute with numbers of bfloat16, and round each result once: numpy lacks the type, so it
+    adds and multiplies their bits as integers, and drops bits where it should round."""
+    import numpy
+    from triton import language
+    from triton.runtime.interpreter import TensorHandle
+    from triton.runtime.interpreter import interpreter_builder as builder
+
+    def is_narrow(x: Any) -> bool:
+        return isinstance(x, TensorHandle) and x.dtype.scalar == language.bfloat16
+
+    def widened(x: Any) -> Any:
+        bits = x.data.astype(numpy.uint32) << numpy.uint32(16) if is_narrow(x) else None
+        return x if bits is None else TensorHandle(bits.view(numpy.float32), language.float32)
+
+    def rounded(x: Any) -> Any:
+        bits = x.data.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
+        bits = numpy.where(numpy.isnan(x.data), 0x7FC00000, bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+        return TensorHandle(bits.astype(numpy.uint16), language.bfloat16)
+
+    def computed(native: Callable[..., Any], *given: Any) -> Any:
+        result = native(builder, *map(widened, given))
+        return rounded(result) if any(map(is_narrow, given)) and result.data.dtype == numpy.float32 else result
+
+    for name in ("binary_op", "ternary_op", "unary_op", "create_erf", "create_fma", "create_rsqrt"):
+        setattr(builder, name, partial(computed, getattr(type(builder), name)))
+    cast, multiply = builder.cast_impl, builder.create_dot
+
+    def converted(source: Any, wanted: Any) -> Any:
+        if is_narrow(source) and wanted.scalar == language.float32:
+            return widened(source)
+        narrows = source.dtype.scalar == language.float32 and wanted.scalar == language.bfloat16
+        return rounded(source) if narrows else cast(source, wanted)
+
+    builder.cast_impl = converted
+    builder.create_dot = lambda a, b, *rest: multiply(widened(a), widened(b), *rest)
 
 
 def _confine_to(memory: Callable[[], Iterable[Memory]]) -> None:
