@@ -11,6 +11,7 @@ from kb.views import prompts, verdicts
 from kb.views.response import Response, view_of
 
 if TYPE_CHECKING:
+    from kb.runs.journal import Run
     from kb.types.evidence import Evidence
     from kb.types.kernels import Task
     from kb.usecases.knowledge_base import KnowledgeBase
@@ -47,6 +48,7 @@ class Submitted(Response):
     verdict: JudgedKernel
     published: tuple[str, ...]
     """The skills that the answer became."""
+    evaluations_left: int
     ended: str
     """Why the run is over; empty if it is not."""
     prompt: prompts.PromptView | None
@@ -68,6 +70,7 @@ class RunAnswer(Response):
     """A line for each, in order."""
     best: int | None
     """Number of the fastest that won, otherwise of the fastest that passed."""
+    evaluations_left: int
     ended: str
     """Why it is over; empty if it is not."""
     published: tuple[str, ...]
@@ -105,7 +108,8 @@ def kb_submit(
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
     prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief)
-    return view_of(Submitted, done, verdict=_judged(done.evidence), prompt=prompt or None)
+    verdict, left = _judged(done.evidence), _left(found)
+    return view_of(Submitted, done, verdict=verdict, prompt=prompt or None, evaluations_left=left)
 
 
 @tool("Judge a kernel", tokens=MAX_TOKENS)
@@ -135,22 +139,19 @@ def kb_run(kb: "KnowledgeBase", run: RunId) -> RunAnswer:
     """The candidates of a run with their outcomes, the best one, and the skills that it wrote."""
     from kb.views.runs import run_view
 
-    seen = run_view(kb.runs.get(run))
-    return RunAnswer(
-        run=seen.id,
-        target=seen.target,
-        language=seen.language,
-        attempts=tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts),
-        best=seen.best,
-        ended=seen.ended,
-        published=seen.published,
-    )
+    seen = run_view(found := kb.runs.get(run))
+    attempts = tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts)
+    return view_of(RunAnswer, seen, run=seen.id, attempts=attempts, evaluations_left=_left(found))
 
 
 def _task(kb: "KnowledgeBase", file: str) -> "Task":
     from kb.views.runs import task_for_agents  # it loads the stores of runs, which most servers never need
 
     return task_for_agents(kb, file)
+
+
+def _left(run: "Run") -> int:
+    return run.plan.evaluations + 1 - run.step
 
 
 def _judged(evidence: "Evidence") -> JudgedKernel:

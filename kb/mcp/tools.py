@@ -182,12 +182,11 @@ def kb_prompt(
 ) -> prompts.PromptView:
     """Get what matters for one kernel on one chip: contract, facts, passages and skills, cited.
 
-    Starts no run and judges nothing. To have kernels judged, `kb prompt FILE --target TARGET` starts a run in a
-    shell, and `kb submit RUN FILE` judges.
+    Starts no run and judges nothing: kb_start_run does, or `kb prompt FILE --target TARGET` in a shell.
     """
     budget = max_tokens - NOTES_TOKENS
     prompt = prompts.draft_prompt(kb, task, name, interface, target, language or None, max_tokens=budget)
-    return prompt.noted("no run was started: `kb prompt FILE --target TARGET` starts one; `kb submit RUN FILE` judges")
+    return prompt.noted("no run was started: kb_start_run starts one, or `kb prompt FILE --target TARGET` in a shell")
 
 
 @tool("List chips")

@@ -178,7 +178,7 @@ def test_a_prompt_has_the_task_the_facts_and_the_documents_and_starts_no_run(ask
     assert "tcm size = 128 KiB" in answer["text"]
     assert "A kernel of Zlang starts on all eight cores" in answer["text"]
     assert answer["tokens"] == tokens_of(answer["text"])
-    assert "kb submit RUN FILE" in answer["notes"][0]
+    assert "kb_start_run" in answer["notes"][0]
     with open_kb() as kb:
         assert list(kb.runs) == []
 

@@ -81,7 +81,7 @@ def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes
 
     refused = ask("kb_submit", run=first["run"], answer=answer("3"), brief=True).answer
     assert not refused["verdict"]["passed"]
-    assert refused["prompt"]["stage"] == "fix"
+    assert (refused["prompt"]["stage"], refused["evaluations_left"]) == ("fix", 1)
     assert refused["prompt"]["text"].startswith("## Attempts so far")
 
     done = ask("kb_submit", run=first["run"], answer=answer("2")).answer
@@ -89,7 +89,7 @@ def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes
     assert (done["prompt"], done["ended"]) == (None, "all evaluations are spent")
 
     shown = ask("kb_run", run=first["run"]).answer
-    assert (shown["best"], len(shown["attempts"])) == (2, 2)
+    assert (shown["best"], len(shown["attempts"]), shown["evaluations_left"]) == (2, 2, 0)
     assert "times 3" in shown["attempts"][0]
 
 
