@@ -24,10 +24,11 @@ from kb.types.protocols import Attempt, Request, Stage
 from kb.types.records import Trust
 from kb.types.terms import Terms
 from kb.usecases import judging
-from kb.usecases.briefing import brief, matters, subject_of
+from kb.usecases.briefing import brief, subject_of
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.judging import written_in
 from kb.usecases.knowledge_base import KnowledgeBase
+from synth.briefing.fact_choice import matters
 from synth.briefing.topics import Subject, language_named, operations_in
 from synth.prompts.prompt import build_prompt
 from tests.synth.samples import attempt
