@@ -76,7 +76,8 @@ class Reader:
         """Whether what answers another question answers this one too, or nobody is told that it is open."""
         known, enough = (self.sheets, IN_A_SHEET) if self.sheets else (self._said, TAUGHT)
         said = (answering(known, phrasing, enough=enough) for phrasing in question.search)
-        return question.sheets or (question.code and self.has_example) or any(said)
+        is_known = self.sheets and question.sections and not question.search  # nothing there concerns the task
+        return question.sheets or bool(is_known) or (question.code and self.has_example) or any(said)
 
     def manual(self, questions: Sequence[Question]) -> list[Answer]:
         """Answers by whole passages, for a language that its documents have to teach: the best of each phrasing first.

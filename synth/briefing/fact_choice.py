@@ -54,8 +54,8 @@ def without_repeats(answers: Sequence[Answer], contract: str) -> list[Answer]:
     """The answers without facts that a quoted statement or the contract gives.
 
     The contract gives a fact if it cites it. A text gives a quantity if it has each of its numbers with its unit, or
-    each shape, and a word of the quantity's name; or the counts before the thing that is counted. An answer of which
-    nothing is left is out.
+    each shape, and a word of the quantity's name; or the count before the thing that is counted, or later in a list of
+    such counts. An answer of which nothing is left is out.
     """
     texts = [contract, *(said.text for answer in answers for said in answer.said)]
     kept = []
@@ -72,7 +72,8 @@ def _gives(text: str, fact: Fact) -> bool:
     if fact.value.isdigit() and int(fact.value) < len(COUNTS):
         value = f"(?:{value}|{COUNTS[int(fact.value)]})"
     if fact.unit == "1":
-        return any(re.search(rf"(?<![\d.x]){value} (?:\w+ )?{name}", text, re.IGNORECASE) for name in names)
+        counted = rf"(?<![\d.x]){value} (?:\w+ )?{{0}}|\b{{0}}[^.;]*\b(?:and|or) {value} of\b"
+        return any(re.search(counted.format(name), text, re.IGNORECASE) for name in names)
     amount = " ?x ?".join(fact.value.split("x")) if fact.unit == SHAPE else rf"{value}[- ]{re.escape(fact.unit)}s?"
     given = re.search(rf"(?<![\d.]){amount}\b", text, re.IGNORECASE)
     return bool(given) and any(re.search(rf"\b{name}", text, re.IGNORECASE) for name in names)

@@ -45,21 +45,24 @@ def _said(said: Said, documents: Documents) -> str:
 
 
 def _facts(facts: Sequence[Fact], target: str, documents: Documents) -> list[str]:
-    """A line for each value, with all conditions under which a quantity has it."""
-    same: dict[str, list[Fact]] = {}
+    """A line for each quantity, its lowest value first, with all conditions under which it has each value."""
+    named: dict[str, list[Fact]] = {}
     for fact in facts:
         of = "" if fact.target == target else f" (of {fact.target})"
+        named.setdefault(f"{fact.quantity.replace('_', ' ')}{of}", []).append(fact)
+    lines = []
+    for name, own in named.items():
+        own.sort(key=lambda fact: fact.amount or 0)
+        lines.append(one_line(f"{name} = {_values(own)} {' '.join(documents.cite(fact.citation) for fact in own)}"))
+    return lines
+
+
+def _values(facts: Sequence[Fact]) -> str:
+    said: dict[str, list[str]] = {}
+    for fact in facts:
         unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
-        same.setdefault(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}", []).append(fact)
-    return [
-        one_line(f"{value}{_when(own)} {' '.join(documents.cite(f.citation) for f in own)}")
-        for value, own in same.items()
-    ]
-
-
-def _when(facts: Sequence[Fact]) -> str:
-    conditions = "; ".join(fact.condition for fact in facts if fact.condition)
-    return f", {conditions}" if conditions else ""
+        said.setdefault(f"{fact.value}{unit}", []).extend([fact.condition] if fact.condition else [])
+    return "; ".join(f"{value}, {'; '.join(own)}" if own else value for value, own in said.items())
 
 
 def citations(answer: Answer) -> list[Citation]:
