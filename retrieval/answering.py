@@ -17,7 +17,10 @@ SAME = 0.6
 """Share of a sentence's terms in another one from which both say the same, if its numbers are there too."""
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)")
 
-REFERS = re.compile(r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b")
+REFERS = re.compile(
+    r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b|\W*\w+\W? ones\b"
+    r"|[^,.:]{0,30}\bthe (?:last|first|other) (?:two|three|four)\b(?! \w+s\b)"
+)
 """How a sentence begins that needs the one before it."""
 
 

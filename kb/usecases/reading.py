@@ -33,6 +33,8 @@ IN_A_SHEET, IN_A_DOCUMENT, WITHOUT_SHEETS = 0.55, 0.65, 0.5
 left out where a sheet says what matters most."""
 _NAMES_CODE = re.compile(r"```|`\w|\bintrinsics?\b|\b[a-z_]\w+[._]\w+|\b[a-z]\w*\(")
 """A listing, or the name of an instruction, an intrinsic or another thing in code: `vle32.v`, `vaddq_f32(`."""
+_DEFINES = re.compile(r"^\s*(?:@|def |class |func |[\w:*&<> ]+\w\([^;]*\)\s*\{)", re.MULTILINE)
+"""In a listing that is more than a part of a kernel."""
 _CODE, _LONG_NAME = re.compile(r"`[^`]*`"), re.compile(r"\w{4,}")
 """Code in a sentence, and the names in it that tell what it is about."""
 TRIED = 8
@@ -163,7 +165,9 @@ class Reader:
         told: list[Statement] = []
         for statement in statements(choose_example(self._home.catalog, asked, found)):
             about = self._about_subject(statement) if statement.code else None
-            if about and about.code and tokens_of("".join(s.text for s in (*told, about))) <= LONGEST_EXAMPLE:
+            if not (about and about.code) or (self.sheets and not _DEFINES.search(about.code)):
+                continue
+            if tokens_of("".join(s.text for s in (*told, about))) <= LONGEST_EXAMPLE:
                 told.append(about)
         return [self._say(statement) for statement in told]
 

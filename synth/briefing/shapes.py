@@ -12,6 +12,8 @@ ALONG = re.compile(
 """Names of functions and modules that reduce along the dimensions that they are given."""
 OVER_ROWS = {"LayerNorm", "layer_norm", "RMSNorm", "rms_norm"}
 """Names of those that reduce along the last dimension, if their parameters have one dimension."""
+OVER_CLASSES = {"cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"}
+"""Names of those that reduce along the second dimension."""
 LONGEST_ROW = 16384
 """Most elements of a row that one program holds in registers."""
 MANY_ROWS = 2048
@@ -37,6 +39,8 @@ def _along(node: ast.AST, interface: Interface) -> list[int]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if name in OVER_ROWS and all(len(t.shape) <= 1 for t in interface.state):
         return [-1]
+    if name in OVER_CLASSES:
+        return [1]
     given = [key.value for key in node.keywords if key.arg == "dim"] or node.args
     return [dim for value in given for dim in _integers(value)] if ALONG.fullmatch(name) else []
 

@@ -124,7 +124,8 @@ class Topics:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
-                if kind == "dtype" and own and own.isdisjoint(first) and first - self.common:
+                begins = first - self.common or ("float16" in first and not subject.has_products)
+                if kind == "dtype" and own and own.isdisjoint(first) and begins:
                     return True
                 if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
