@@ -86,6 +86,7 @@ class Reader:
 
         Their statements about something else are left out, and so is what exceeds `MANUAL_TOKENS`.
         """
+        self._subject = self._subject.model_copy(update={"steps": ()})  # a language is taught whole
         example = self._example()
         found = [[self._teaching(q, phrasing) for phrasing in q.search if not q.sheets] for q in questions]
         told: dict[int, list[Said]] = {place: [] for place in range(len(questions))}
