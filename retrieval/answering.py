@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)")
 
 REFERS = re.compile(
     r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b|\W*\w+\W? ones\b"
-    r"|[^,.:]{0,30}\bthe (?:last|first|other) (?:two|three|four)\b(?! \w+s\b)"
+    r"|[^,.:]{0,30}\bthe (?:last|first|other) (?:two|three|four)\b(?! \w{3,}s\b)"
 )
 """How a sentence begins that needs the one before it."""
 
