@@ -10,10 +10,12 @@ ALONG = re.compile(
     r"(?:log_?)?softmax|logsumexp|sum|mean|a?max|a?min|arg(?:max|min)|var|std|prod|cum(?:sum|prod)", re.IGNORECASE
 )
 """Names of functions and modules that reduce along the dimensions that they are given."""
-OVER_ROWS = {"LayerNorm", "layer_norm", "RMSNorm", "rms_norm"}
-"""Names of those that reduce along the last dimension, if their parameters have one dimension."""
-OVER_CLASSES = {"cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"}
-"""Names of those that reduce along the second dimension."""
+OVER = {
+    **dict.fromkeys(("LayerNorm", "layer_norm", "RMSNorm", "rms_norm"), -1),
+    **dict.fromkeys(("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"), 1),
+}
+"""The dimension along which others reduce, if the task's parameters have one dimension."""
+_NUMBERS = re.compile(r"[-\d, ()\[\]]+")
 LONGEST_ROW = 16384
 """Most elements of a row that one program holds in registers."""
 MANY_ROWS = 2048
@@ -37,17 +39,8 @@ def _along(node: ast.AST, interface: Interface) -> list[int]:
     if not isinstance(node, ast.Call):
         return []
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in OVER_ROWS and all(len(t.shape) <= 1 for t in interface.state):
-        return [-1]
-    if name in OVER_CLASSES:
-        return [1]
+    if name in OVER and all(len(t.shape) <= 1 for t in interface.state):
+        return [OVER[name]]
     given = [key.value for key in node.keywords if key.arg == "dim"] or node.args
-    return [dim for value in given for dim in _integers(value)] if ALONG.fullmatch(name) else []
-
-
-def _integers(value: ast.expr) -> list[int]:
-    try:
-        found = ast.literal_eval(value)
-    except ValueError:
-        return []
-    return [one for one in (found if isinstance(found, (tuple, list)) else [found]) if type(one) is int]
+    numbers = [text for text in map(ast.unparse, given) if _NUMBERS.fullmatch(text)] if ALONG.fullmatch(name) else []
+    return [int(dim) for dim in re.findall(r"-?\d+", " ".join(numbers))]
