@@ -24,13 +24,14 @@ _SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
 
 
 def matters(fact: Fact, subject: Subject) -> bool:
-    """Whether a fact is of the task's data types, not sparse, and of units that are there and take the task's time."""
+    """Whether a fact is of the task's operations and types, not sparse, and of units that are there and take time."""
     said, known = conditions(fact), quantities().by_name.get(fact.quantity)
     stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
     is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
     of_matrices = is_of_unit or "matrix" in said
     return (
         not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
+        and (subject.has_products or not topics().is_elsewhere(fact.condition, subject, teaches=False))
         and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said

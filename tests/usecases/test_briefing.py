@@ -403,7 +403,13 @@ def fact(quantity: str, condition: str = "") -> Fact:
         (("softmax",), ["peak_flops float32", "lds_size ", "l2_size float32 or int8"]),
         (
             ("matrix multiplication",),
-            ["peak_flops float32", "matrix_shape float32", "lds_size ", "l2_size float32 or int8"],
+            [
+                "peak_flops float32",
+                "matrix_shape float32",
+                "lds_size ",
+                "l2_size float32 or int8",
+                "tile_shape of nc_matmul",
+            ],
         ),
     ],
 )
@@ -415,6 +421,7 @@ def test_facts_of_other_data_types_of_unused_units_and_of_what_the_language_hide
         fact("peak_flops", "float32"), fact("peak_flops", "int8"), fact("matrix_shape", "float32"),
         fact("peak_flops", "float32, sparse"), fact("lds_size"), fact("lds_size", "without opt-in"),
         fact("l2_size", "float32 or int8"), fact("l2_size", "int8 or float16"), fact("l2_size", "2 chips"),
+        fact("tile_shape", "of nc_matmul"),
     ]  # fmt: skip
     assert [f"{f.quantity} {f.condition}" for f in facts if matters(f, subject)] == kept
 
