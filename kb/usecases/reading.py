@@ -1,7 +1,7 @@
 """Answers the questions of a prompt from facts, from kb's own sheets, and from the other documents of a target."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -233,8 +233,7 @@ class Reader:
             for s in pool
             if s.code not in self._told
         ]
-        told = "\n".join(self._told)
-        return [s for s in left if s.code or (s.sentences and not _only_names(s.prose, told))]
+        return [s for s in left if s.code or (s.sentences and not _only_names(s.prose, self._told))]
 
     def _say(self, statement: Statement) -> Said:
         self._told.update((*statement.sentences, *([statement.code] if statement.code else [])))
@@ -243,9 +242,11 @@ class Reader:
         return Said(text=statement.text, citation=statement.passage.citation, mark=" ".join(statement.passage.marks))
 
 
-def _only_names(prose: str, told: str) -> bool:
+def _only_names(prose: str, told: Set[str]) -> bool:
     """Whether it is a list of names in code, all of which are told."""
-    return not _CODE.sub("", prose).strip(" .,;") and all(name in told for name in _LONG_NAME.findall(prose))
+    if not prose.startswith("`") or _CODE.sub("", prose).strip(" .,;"):
+        return False
+    return all(any(name in one for one in told) for name in _LONG_NAME.findall(prose))
 
 
 def _is_introduction(statement: Statement) -> bool:
