@@ -13,7 +13,14 @@ BY_HEADING = 0.4
 NEARLY = 0.85
 """Share of a statement's asked terms that a part of it must keep."""
 
-REFERS = re.compile(r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b")
+SAME = 0.6
+"""Share of a sentence's terms in another one from which both say the same, if its numbers are there too."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)")
+
+REFERS = re.compile(
+    r"(?:It|Its|This|These|They|Those|Such|So|To (?:avoid|do) this|However|But|Then|That)\b|\W*\w+\W? ones\b"
+    r"|[^,.:]{0,30}\bthe (?:last|first|other) (?:two|three|four)\b(?! \w{3,}s\b)"
+)
 """How a sentence begins that needs the one before it."""
 
 
@@ -61,6 +68,13 @@ def shortest(statement: Statement, phrasing: str) -> Statement:
     enough = [(s, e) for s, e in spans if len(set().union(*said[s:e])) >= NEARLY * whole]
     start, end = min(enough, key=lambda span: sum(map(len, sentences[span[0] : span[1]])), default=(0, len(sentences)))
     return replace(statement, sentences=sentences[start:end])
+
+
+def repeats(sentence: str, other: str) -> bool:
+    """Whether another sentence says the same of the numbers of this one, of which there are two at least."""
+    numbers, own = set(_NUMBER.findall(sentence)), _terms(sentence)
+    given = len(numbers) > 1 and numbers <= set(_NUMBER.findall(other))
+    return given and len(own & _terms(other)) >= SAME * len(own)
 
 
 @lru_cache(maxsize=1 << 14)  # a prompt asks the same statements in many phrasings

@@ -218,10 +218,9 @@ def _labelled(row: Part, hit: Hit) -> str:
 
 
 def with_headers(row: Part) -> str:
-    """The cells of a row, each with its header."""
-    return "; ".join(
-        f"{name} = {cell}" if name else cell for name, cell in zip(row.header, row.cells, strict=False) if cell
-    )
+    """The cells of a row, each with its header; a cell that spans columns of one name once."""
+    cells = zip(row.header, row.cells, strict=False)
+    return "; ".join(dict.fromkeys(f"{name} = {cell}" if name else cell for name, cell in cells if cell))
 
 
 def _cells(line: str) -> tuple[str, ...]:

@@ -24,13 +24,14 @@ _SEVERAL = re.compile(r"\b(?:[2-9]|\d\d+) (?:chips|GPUs|devices)\b")
 
 
 def matters(fact: Fact, subject: Subject) -> bool:
-    """Whether a fact is of the task's data types, not sparse, and of units that are there and take the task's time."""
+    """Whether a fact is of the task's operations and types, not sparse, and of units that are there and take time."""
     said, known = conditions(fact), quantities().by_name.get(fact.quantity)
     stated = {name for phrase in said for name in phrase.split(" or ")} & quantities().spelt["dtype"]
     is_of_unit = known is not None and known.matrix and (subject.family != "npu" or "matrix" in known.name)
     of_matrices = is_of_unit or "matrix" in said
     return (
         not topics().hides(f"{fact.quantity.replace('_', ' ')}, {fact.condition}", subject)
+        and (subject.has_products or not topics().is_elsewhere(fact.condition, subject, teaches=False))
         and (subject.has_products or not of_matrices)
         and (not stated or bool(stated & {*subject.dtypes, *subject.products_in}))
         and "sparse" not in said
@@ -54,8 +55,8 @@ def without_repeats(answers: Sequence[Answer], contract: str) -> list[Answer]:
     """The answers without facts that a quoted statement or the contract gives.
 
     The contract gives a fact if it cites it. A text gives a quantity if it has each of its numbers with its unit, or
-    each shape, and a word of the quantity's name; or the counts before the thing that is counted. An answer of which
-    nothing is left is out.
+    each shape, and a word of the quantity's name; or the count before the thing that is counted, or later in a list of
+    such counts. An answer of which nothing is left is out.
     """
     texts = [contract, *(said.text for answer in answers for said in answer.said)]
     kept = []
@@ -72,7 +73,8 @@ def _gives(text: str, fact: Fact) -> bool:
     if fact.value.isdigit() and int(fact.value) < len(COUNTS):
         value = f"(?:{value}|{COUNTS[int(fact.value)]})"
     if fact.unit == "1":
-        return any(re.search(rf"(?<![\d.x]){value} (?:\w+ )?{name}", text, re.IGNORECASE) for name in names)
+        counted = rf"(?<![\d.x]){value} (?:\w+ )?{{0}}|\b{{0}}[^.;]*\b(?:and|or) {value} of\b"
+        return any(re.search(counted.format(name), text, re.IGNORECASE) for name in names)
     amount = " ?x ?".join(fact.value.split("x")) if fact.unit == SHAPE else rf"{value}[- ]{re.escape(fact.unit)}s?"
     given = re.search(rf"(?<![\d.]){amount}\b", text, re.IGNORECASE)
     return bool(given) and any(re.search(rf"\b{name}", text, re.IGNORECASE) for name in names)

@@ -61,6 +61,10 @@ class Technique(_ForSubjects):
     source: str
     quantities: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+
+    def fits(self, subject: Subject) -> bool:
+        return super().fits(subject) and (not subject.shapes or _allows(self.shapes, subject.shapes))
 
     def __str__(self) -> str:
         return f"{self.does} Only if {self.needs}. ({self.source})"

@@ -44,6 +44,10 @@ class Subject(Frozen):
     """Whether matrix products may be in it, although its source names none."""
     dtypes: tuple[str, ...] = ()
     """Of all tensors, as in torch; none: likewise."""
+    steps: tuple[str, ...] = ()
+    """Those of topics.toml that the task has; none: any."""
+    shapes: tuple[str, ...] = ()
+    """Those of the rows that the task reduces, in the words of techniques.toml; none: unknown."""
     limit: Limit | None = None
     judged: str = ""
     lacks: tuple[str, ...] = ()
@@ -70,8 +74,10 @@ class Topics:
 
     code: Mapping[str, re.Pattern[str]]
     """How the source of a task names an operation."""
+    steps: Mapping[str, re.Pattern[str]]
+    """How the source of a task shows a step."""
     words: Mapping[str, Mapping[str, re.Pattern[str]]]
-    """How documents name operations, data types, languages and limits, by kind."""
+    """How documents name operations, steps, data types, languages and limits, by kind."""
     common: frozenset[str]
     """Data types that are never foreign."""
     tags: Mapping[str, Sequence[str]]
@@ -118,7 +124,8 @@ class Topics:
             named, told = self._named(whole), self._named(outside)
             for kind in told:
                 own = _own(kind, subject)
-                if kind == "dtype" and own and own.isdisjoint(first) and first - self.common:
+                begins = first - self.common or ("float16" in first and not subject.has_products)
+                if kind == "dtype" and own and own.isdisjoint(first) and begins:
                     return True
                 if own and own.isdisjoint(named[kind]) and told[kind] - (self.common if subject.has_floats else set()):
                     return True
@@ -219,6 +226,12 @@ def operations_in(task: Task) -> tuple[str, ...]:
     return tuple(name for name in found if not (is_more and name in topics().only))
 
 
+def steps_in(task: Task) -> tuple[str, ...]:
+    """The steps that a task's source shows."""
+    source = code_of(task)
+    return tuple(name for name, code in topics().steps.items() if code.search(source))
+
+
 def has_products(operations: Iterable[str]) -> bool:
     """Whether matrix products are among these classes; then they take most of a task's time."""
     return not PRODUCTS.isdisjoint(operations)
@@ -266,6 +279,8 @@ def _own(kind: str, subject: Subject) -> set[str]:
             return own | ({"mixed"} if own and {*subject.dtypes} != {"float32"} else set())
         case "language":
             return {subject.language}
+        case "step":
+            return set(subject.steps)
         case "isa":
             return set(subject.targets) if subject.family == "cpu" else set()
     return {subject.limit} if subject.limit else set()
@@ -284,10 +299,12 @@ def _names(family: Mapping[str, object], key: str) -> list[str]:
 @cache
 def topics() -> Topics:
     table = tomllib.loads(files("synth.briefing").joinpath("topics.toml").read_text(encoding="utf-8"))
-    plain = {kind: {name: entry["words"] for name, entry in table[kind].items()} for kind in ("operation", "dtype")}
+    entries = ("operation", "step", "dtype")
+    plain = {kind: {name: entry["words"] for name, entry in table[kind].items()} for kind in entries}
     words = {**plain, **{kind: table[kind] for kind in ("language", "limit", "isa")}}
     return Topics(
         code={name: re.compile(entry["code"]) for name, entry in table["operation"].items()},
+        steps={name: re.compile(entry["code"]) for name, entry in table["step"].items()},
         words={kind: {name: _pattern(text) for name, text in own.items()} for kind, own in words.items()},
         common=frozenset(name for name, entry in table["dtype"].items() if entry.get("common")),
         tags=table["tags"],

@@ -1,5 +1,6 @@
 """How a prompt shows what it says of the hardware: a block of cited lines for each question."""
 
+import re
 from collections.abc import Sequence
 
 from kb.facts.quantities import NAME, SHAPE
@@ -7,6 +8,9 @@ from kb.types.briefing import Answer, Said
 from kb.types.fact import Fact
 from kb.types.passages import Citation
 from synth.prompts.render import fenced, one_line
+
+_SCOPE = re.compile(r"\bper [\w ]+|\bwhole \w+")
+"""Of what a value is, in a condition."""
 
 
 class Documents:
@@ -45,18 +49,26 @@ def _said(said: Said, documents: Documents) -> str:
 
 
 def _facts(facts: Sequence[Fact], target: str, documents: Documents) -> list[str]:
-    """A line for each value, with all conditions under which a quantity has it."""
-    same: dict[str, list[Fact]] = {}
+    """A line for each value, with all conditions under which a quantity has it; one for values of several scopes."""
+    named: dict[str, dict[str, list[Fact]]] = {}
     for fact in facts:
         of = "" if fact.target == target else f" (of {fact.target})"
         unit = "" if fact.unit in ("1", SHAPE, NAME) else f" {fact.unit}"
-        same.setdefault(f"{fact.quantity.replace('_', ' ')}{of} = {fact.value}{unit}", []).append(fact)
+        values = named.setdefault(f"{fact.quantity.replace('_', ' ')}{of}", {})
+        values.setdefault(f"{fact.value}{unit}", []).append(fact)
     lines = []
-    for value, own in same.items():
-        conditions = "; ".join(fact.condition for fact in own if fact.condition)
-        cited = " ".join(documents.cite(fact.citation) for fact in own)
-        lines.append(one_line(f"{', '.join(filter(None, (value, conditions)))} {cited}"))
+    for name, values in named.items():
+        said = sorted(values.items(), key=lambda value: value[1][0].amount or 0)
+        scopes = {scope.group() for _, own in said if (scope := _SCOPE.search(own[0].condition))}
+        for line in [said] if len(scopes) == len(said) else ([value] for value in values.items()):
+            cited = " ".join(documents.cite(fact.citation) for _, own in line for fact in own)
+            lines.append(one_line(f"{name} = {'; '.join(f'{value}{_when(own)}' for value, own in line)} {cited}"))
     return lines
+
+
+def _when(facts: Sequence[Fact]) -> str:
+    conditions = "; ".join(fact.condition for fact in facts if fact.condition)
+    return f", {conditions}" if conditions else ""
 
 
 def citations(answer: Answer) -> list[Citation]:

@@ -3,7 +3,7 @@
 import pytest
 
 from kb.types.passages import Citation, Passage
-from retrieval.answering import answering, shortest, still_answers
+from retrieval.answering import answering, repeats, shortest, still_answers
 from retrieval.statements import Statement, statements
 
 
@@ -77,6 +77,31 @@ def test_the_shortest_part_begins_with_no_word_that_needs_the_sentence_before() 
 
     assert shortest(said, "bank conflicts").prose == "Pad the row. This avoids bank conflicts."
     assert shortest(POOL[1], "wide loads").prose == "Loads are wide."
+    counted = Statement(passage(""), ("Rows are old or new.", "What happens to the last two is the policy.", "Wait."))
+    assert shortest(counted, "policy").prose == "Rows are old or new. What happens to the last two is the policy."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "same"),
+    [
+        (
+            "Sizes of a block are multiples of 8 and 128.",
+            "The last sizes of a block must be multiples of 8 and 128.",
+            True,
+        ),
+        (
+            "Sizes of a block are multiples of 8 and 64.",
+            "The last sizes of a block must be multiples of 8 and 128.",
+            False,
+        ),
+        ("Sizes of a block are multiples of 8.", "The last sizes of a block must be multiples of 8 and 128.", False),
+        ("Waits of 8 cycles need 128 tokens.", "The last sizes of a block must be multiples of 8 and 128.", False),
+    ],
+)
+def test_a_sentence_repeats_one_that_has_its_numbers_and_most_of_its_words(
+    sentence: str, other: str, same: bool
+) -> None:
+    assert repeats(sentence, other) is same
 
 
 def test_a_part_without_what_was_asked_answers_no_more() -> None:

@@ -16,6 +16,8 @@ from tests.synth.test_topics import INT8, MATMUL, ON_EPYC
         ("alignment", "64", "byte", "A buffer of 64 bytes.", True),
         ("accumulator_banks", "8", "1", "Eight banks allow eight groups.", False),
         ("accumulator_banks", "8", "1", "18 banks", True),
+        ("accumulator_tiles", "4", "1", "At most 8 tiles of 16 bits, or 4 of 32 bits.", False),
+        ("accumulator_tiles", "4", "1", "Eight tiles. Sets of 4 of them.", True),
         ("tile_shape", "8x128", "shape", "A tile is 8 x 128.", False),
         ("tile_shape", "8x128", "shape", "A tile is 8 x 1280.", True),
         ("lds_size", "64", "KiB", "The LDS allows two buffers of 64 KiB.", True),

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kb.types.kernels import Task
+from kb.types.kernels import Interface, Task, TensorSpec
 from synth.briefing.questions import MOST_QUESTIONS, MOST_TECHNIQUES, Question, questions_for, techniques_for
+from synth.briefing.shapes import shapes_of
 from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
 
 SOFTMAX = Subject(
@@ -23,7 +24,17 @@ BACKWARD = ATTENTION.model_copy(update={"operations": (*ATTENTION.operations, "g
 UNKNOWN = SOFTMAX.model_copy(update={"operations": (), "multiplies": False})
 SUM = SOFTMAX.model_copy(update={"operations": ("reduction",)})
 TTL = SOFTMAX.model_copy(update={"family": "npu", "language": "ttl", "targets": ("wormhole", "tenstorrent")})
+GELU = SOFTMAX.model_copy(
+    update={"operations": ("exponential functions", "element-wise operation"), "steps": ("arithmetic",)}
+)
+CAUSAL = SOFTMAX.model_copy(update={"steps": ("arithmetic", "sums", "choices")})
 FOREIGN = [
+    ("Zero the accumulator first.", GELU, True),
+    ("Zero the accumulator first.", CAUSAL, False),
+    ("Zero the accumulator first.", SOFTMAX, False),
+    ("Many branches hurt.", GELU, True),
+    ("Many branches hurt.", CAUSAL, False),
+    ("SMEM reads single words.", CAUSAL, True),
     ("SLEEF and SVML have them ready, where a library may be linked.", ON_EPYC, True),
     ("Who starts the process pins it with `OMP_PLACES=cores` and `numactl --cpunodebind=0`.", ON_EPYC, True),
     ("In PyTorch, `torch.set_flush_denormal(True)` does it.", ON_EPYC, True),
@@ -51,12 +62,19 @@ FOREIGN = [
     ("Sums differ between chips: compare with a tolerance.", SOFTMAX, True),
     ("Licensed under the Apache License.", SOFTMAX, True),
     ("pip install triton", SOFTMAX, True),
+    ("Error Code = E7; Error Message = The type is wrong.", SOFTMAX, True),
+    ("In this example, the left core sends.", SOFTMAX, True),
+    ("The goal is to let developers focus.", SOFTMAX, True),
+    ("Space of a block: for larger K also block K.", SOFTMAX, True),
+    ("Give each buffer the tiles of a block.", SOFTMAX, False),
     ("We now look at softmax.", SOFTMAX, True),
     ("Sparse rows need structured A.", MATMUL, True),
     ("On SVE use svdot.", INT8, True),
     ("AVX-512 has 32 registers.", INT8, False),
     ("bfloat16 is emulated.", INT8, True),
-    ("bfloat16 is emulated.", SOFTMAX, False),
+    ("bfloat16 is emulated.", SOFTMAX, True),
+    ("bfloat16 is emulated.", MATMUL, False),
+    ("Convert bfloat16 after the load.", SOFTMAX, False),
     ("AMX tile data is off until the process asks.", INT8, False),
     ("AMX tile data is off until the process asks.", ON_EPYC, True),
     ("Without AMX keep the accumulators in registers.", ON_EPYC, False),
@@ -168,21 +186,44 @@ PRODUCT_SOURCE = "class Model:\n    def forward(self, a, b):\n        return a @
 
 
 @pytest.mark.parametrize(
-    ("dtype", "limit", "language", "told"),
+    ("dtype", "limit", "then", "told"),
     [
-        ("float32", "compute", "triton", "Split each float32 operand"),
-        ("float16", "compute", "triton", "Leave a large plain product"),
-        ("float32", "memory", "triton", "Treat a product with few rows"),
+        ("float32", "compute", "", "Split each float32 operand"),
+        ("float16", "compute", ".relu()", "Leave a large plain product"),
+        ("float32", "memory", "", "Treat a product with few rows"),
     ],
 )
-def test_a_task_gets_the_techniques_of_its_class(
-    dtype: str, limit: str, language: str, told: str, tmp_path: Path
-) -> None:
-    subject = MATMUL.model_copy(update={"dtypes": (dtype,), "limit": limit, "language": language})
-    found = techniques_for(subject, PRODUCT_SOURCE, tmp_path)
+def test_a_task_gets_the_techniques_of_its_class(dtype: str, limit: str, then: str, told: str, tmp_path: Path) -> None:
+    subject = MATMUL.model_copy(update={"dtypes": (dtype,), "limit": limit})
+    found = techniques_for(subject, PRODUCT_SOURCE + then, tmp_path)
 
     assert told in " ".join(one.does for one in found)
     assert len(found) <= MOST_TECHNIQUES
+
+
+def test_a_product_that_nothing_follows_is_not_left_to_a_library(tmp_path: Path) -> None:
+    assert techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("computed", "shape", "told"),
+    [
+        ("torch.softmax(x, dim=1)", (8192, 4096), ["Hold a whole row"]),
+        ("torch.softmax(x, -1)", (64, 4096), ["Hold a whole row", "Split a long row"]),
+        ("torch.softmax(x, -1)", (8192, 65536), ["Split a long row"]),
+        ("x.softmax(0)", (8192, 4096), ["Reduce over a dimension"]),
+        ("nn.LayerNorm(cols)(x)", (8192, 4096), ["Hold a whole row"]),
+        ("nn.Softmax(dim)(x)", (8192, 4096), ["Hold a whole row", "Split a long row"]),
+    ],
+)
+def test_an_idea_for_rows_fits_their_number_and_length_where_the_source_shows_along_what_it_reduces(
+    computed: str, shape: tuple[int, ...], told: list[str], tmp_path: Path
+) -> None:
+    tensor = TensorSpec(name="x", shape=shape, dtype="float32")
+    shapes = shapes_of(computed, Interface(inputs=(tensor,), state=(), outputs=(tensor,), init=()))
+    found = techniques_for(SOFTMAX.model_copy(update={"shapes": shapes}), f"{computed}; x.norm()", tmp_path)
+
+    assert [one.does[: len(does)] for one, does in zip(found, told, strict=True)] == told
 
 
 def test_an_idea_whose_condition_is_a_size_needs_its_fact(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ from kb.types.protocols import Attempt, Request, Stage
 from kb.types.records import Trust
 from kb.types.terms import Terms
 from kb.usecases import judging
-from kb.usecases.briefing import brief, matters, subject_of
+from kb.usecases.briefing import brief, subject_of
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.judging import written_in
 from kb.usecases.knowledge_base import KnowledgeBase
+from synth.briefing.fact_choice import matters
 from synth.briefing.topics import Subject, language_named, operations_in
 from synth.prompts.prompt import build_prompt
 from tests.synth.samples import attempt
@@ -197,6 +198,7 @@ def test_what_holds_of_the_memory_of_a_core_is_said_in_every_language(kb: Knowle
         ("The DMA engine broadcasts one value to all elements of the set.", False),
         ("`vx_dup` broadcasts one value to all elements of the set.", True),
         ("An intrinsic broadcasts one value to all elements of the set.", True),
+        ("The engine broadcasts one value to all elements of the set. Note `vx_z` too.", False),
     ],
 )
 def test_a_question_about_intrinsics_is_answered_only_by_what_names_code(
@@ -209,6 +211,25 @@ def test_a_question_about_intrinsics_is_answered_only_by_what_names_code(
         text = draft(kb, SOFTMAX, "vchip", "cpp")
 
     assert (f"- {said}" in text) == answers
+
+
+def test_a_row_whose_columns_nothing_names_answers_nothing(tmp_path: Path) -> None:
+    (tmp_path / "vchip").mkdir()
+    row = "| `vx_dup` | broadcasts one value to all elements of the set |"
+    (tmp_path / "vchip" / "manual.md").write_text(f"# Vchip\n\nIt has vectors.\n\n{row}\n")
+    with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
+        kb.ingest([tmp_path / "vchip"])
+
+        assert "vx_dup" not in draft(kb, SOFTMAX, "vchip", "cpp")
+
+
+def test_what_the_contract_or_an_earlier_line_says_is_not_said_again(sheets: KnowledgeBase) -> None:
+    contract, _, hardware = draft(sheets, GELU, "tpu-v5e", "pallas").partition("## The hardware")
+
+    assert "multiples of 8 and 128" in contract
+    assert "multiples of 8 and 128" not in hardware
+    for name in ("vmem_limit_bytes", "dimension_semantics"):
+        assert hardware.count(name) == 1
 
 
 def test_a_task_without_a_known_operation_still_gets_a_prompt(sheets: KnowledgeBase) -> None:
@@ -382,7 +403,13 @@ def fact(quantity: str, condition: str = "") -> Fact:
         (("softmax",), ["peak_flops float32", "lds_size ", "l2_size float32 or int8"]),
         (
             ("matrix multiplication",),
-            ["peak_flops float32", "matrix_shape float32", "lds_size ", "l2_size float32 or int8"],
+            [
+                "peak_flops float32",
+                "matrix_shape float32",
+                "lds_size ",
+                "l2_size float32 or int8",
+                "tile_shape of nc_matmul",
+            ],
         ),
     ],
 )
@@ -394,6 +421,7 @@ def test_facts_of_other_data_types_of_unused_units_and_of_what_the_language_hide
         fact("peak_flops", "float32"), fact("peak_flops", "int8"), fact("matrix_shape", "float32"),
         fact("peak_flops", "float32, sparse"), fact("lds_size"), fact("lds_size", "without opt-in"),
         fact("l2_size", "float32 or int8"), fact("l2_size", "int8 or float16"), fact("l2_size", "2 chips"),
+        fact("tile_shape", "of nc_matmul"),
     ]  # fmt: skip
     assert [f"{f.quantity} {f.condition}" for f in facts if matters(f, subject)] == kept
 
@@ -404,7 +432,8 @@ def test_facts_of_other_data_types_of_unused_units_and_of_what_the_language_hide
         (SOFTMAX, "h100", "max wavefronts = 64", "max threads = 2048"),
         (SOFTMAX, "h100", "lds size = 227 KiB", "lds size = 228 KiB"),
         (SOFTMAX, "mi300x", "lds size = 64 KiB, per compute unit; per workgroup [", "lds size = 64 KiB, per workgroup"),
-        (MATMUL, "trainium2", "lds size = 28 MiB, SBUF, per compute unit", "lds size = 224 MiB"),
+        (MATMUL, "mi300x", "l2 size = 4 MiB, per XCD; 32 MiB, whole device, 8 separate caches [", "l2 size = 32 MiB"),
+        (MATMUL, "trainium2", "SBUF, per partition; 28 MiB, SBUF, per compute unit [", "224 MiB"),
     ],
 )
 def test_a_number_is_said_once(sheets: KnowledgeBase, task: Path, target: str, said: str, unsaid: str) -> None:
