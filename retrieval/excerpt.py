@@ -1,47 +1,34 @@
 """Choose the parts of a passage that answer a question: whole sentences, table rows and lines of code."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log
+from math import exp, log, sqrt
 
 from kb.types.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much of each hit is shown, in characters. A passage that is not longer than its room is shown whole."""
-
-    leading: int
-    """Number of the first hits, which have the room of `first`."""
-    first: int
-    other: int
-    lead: float
-    """Lead of the first hit, in units of the fused score, over a hit that gets no excerpt, unless it is short."""
-
-
-BRIEF = Room(leading=1, first=1000, other=240, lead=1.2)
-"""To choose from: what makes a hit a hit.
-
-On 183 development questions about a target, by words alone, the excerpts of five hits answer .629 of the questions and
-have 1,690 characters; with 500 characters for the first, .596 and 1,490. With two more phrasings: .798 and .765.
-"""
-FOR_PROMPT = Room(leading=3, first=1600, other=600, lead=1.8)
-"""To answer from, with ten hits. benchmarks/README.md says how it was chosen."""
-SHORT_CHARACTERS = 100
-"""A passage up to this length is shown wherever it stands."""
+SEARCH_CHARACTERS = 1200
+"""What is shown of all hits of a search, to choose from."""
+PAGE_CHARACTERS = 400
+"""The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
+the next two were chosen."""
+TELLING = 3.0
+"""Logarithm of the odds that the part of a passage with most words of the question answers, and not one with none."""
+CITATION_CHARACTERS = 30
+"""What a part costs beside its own characters when parts are weighed by how much room they take."""
+SCORE = 2.5
+"""A score in units of the logarithm of odds (retrieval/rerank.py)."""
 NEIGHBOURS = 0.3
 """Share of a part's worth that its neighbours get: an answer stands beside the words of its question. A row gets none
 from the row below it, which may go on with the cells of this one, but not the other way round."""
 IN_HEADINGS = 0.3
 """Share of a term's weight that is left if the headings of the passage or its tables have it."""
-LEAST = 0.3
-"""Least worth of a further part, as a share of the best part's."""
+LEFT_OUT = "[...]"
 
 FACT = ("quantity", "value", "unit", "condition")
 """Header of kb's fact tables, without the source, which stands behind the citation."""
@@ -53,6 +40,9 @@ SENTENCE = re.compile(
 """A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
 ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+
+Place = tuple[int, int]
+"""Rank of a hit and number of one of its parts, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +62,63 @@ class Part:
         return _cells(self.text)
 
 
-def with_excerpts(result: SearchResult, phrasings: Sequence[str], room: Room = BRIEF) -> SearchResult:
-    """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
+def with_excerpts(
+    result: SearchResult, phrasings: Sequence[str], pages: Sequence[int] = (SEARCH_CHARACTERS,)
+) -> SearchResult:
+    """The hits with excerpts for a question: those of their parts that are on the last one of `pages`.
+
+    The parts most likely to answer for the room they take come first, whichever hit has them.
+
+    Args:
+        pages: Number of characters on each page. The first part of a page is on it however long it is.
+    """
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
     parts = [parts_of(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
-    hits = []
-    for rank, hit in enumerate(result.hits):
-        near = result.hits[0].score - hit.score < room.lead
-        characters = room.first if rank < room.leading else room.other
-        short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
-        telling = _telling(hit, parts[rank], found[rank])
-        worth = [sum(weights[term] * telling[term] for term in words) for words in found[rank]]
-        stating = {row.shown for row in hit.rows} if hit.why.states else set()
-        for i, part in enumerate(parts[rank]):
-            worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
-        chosen = _chosen(parts[rank], worth, characters) if near or short else []
-        hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
-    return result.with_hits(hits)
+    chances = {
+        (rank, i): chance * exp(SCORE * (hit.score - result.hits[0].score))
+        for rank, hit in enumerate(result.hits)
+        for i, chance in enumerate(_chances(hit, parts[rank], found[rank], weights))
+    }
+    order = sorted(chances, key=lambda place: (-chances[place], place))
+    shown = _on_last([(place, len(parts[place[0]][place[1]].text)) for place in order], pages)
+    return result.with_hits(
+        hit.model_copy(update={"excerpt": tuple(_shown(own, sorted(i for at, i in shown if at == rank), hit))})
+        for rank, (hit, own) in enumerate(zip(result.hits, parts, strict=True))
+    )
+
+
+def _chances(
+    hit: Hit, parts: Sequence[Part], found: Sequence[Collection[str]], weights: Mapping[str, float]
+) -> list[float]:
+    """For each part of a passage that answers, the chance that this part does, by the room that it takes."""
+    telling = _telling(hit, parts, found)
+    worth = [sum(weights[term] * telling[term] for term in words) for words in found]
+    stating = {row.shown for row in hit.rows} if hit.why.states else set()
+    for i, part in enumerate(parts):
+        worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
+    own = [0.0, *worth, 0.0]
+    worth = [
+        at + NEIGHBOURS * (before if part.kind == "row" else max(before, after))
+        for part, before, at, after in zip(parts, own, worth, own[2:], strict=False)
+    ]
+    odds = [exp(TELLING * one / (max(worth) or 1)) for one in worth]
+    room = [sqrt(len(part.text) + CITATION_CHARACTERS) for part in parts]
+    return [one / sum(odds) / size for one, size in zip(odds, room, strict=True)]
+
+
+def _on_last(sizes: Sequence[tuple[Place, int]], pages: Sequence[int]) -> list[Place]:
+    """What is on the last page if pages are filled in order."""
+    shown: list[Place] = []
+    waiting = deque(sizes)
+    for room in pages:
+        shown, left = [], room
+        while waiting and (not shown or waiting[0][1] <= left):
+            place, size = waiting.popleft()
+            shown.append(place)
+            left -= size
+    return shown
 
 
 def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
@@ -159,48 +187,24 @@ def _indent(part: Part) -> int:
     return len(part.text) - len(part.text.lstrip())
 
 
-def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[int]:
-    """Indices of the parts to show: all if they fit, or else the best one and the next best that fit."""
-    sizes = [len(part.text) for part in parts]
-    if sum(sizes) <= room:
-        return list(range(len(parts)))
-    own = [0.0, *worths, 0.0]
-    worth = [
-        at + NEIGHBOURS * (before if part.kind == "row" else max(before, after))
-        for part, before, at, after in zip(parts, own, worths, own[2:], strict=False)
-    ]
-    chosen: list[int] = []
-    for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
-        if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):
-            chosen.append(i)
-            room -= sizes[i]
-    return sorted(chosen)
-
-
 def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
-    """The lines of an excerpt; what is left out is counted in its place."""
+    """The lines of an excerpt, with `LEFT_OUT` in the place of what is left out; nothing if no part is chosen."""
     rows = Counter(parts[i].block for i in chosen if parts[i].kind == "row")
-    line, shown, block = "", 0, -1
+    line, after, block = "", 0, -1
     for i in chosen:
         part = parts[i]
         table = rows[part.block] > 1 and part.header
-        above = _left_out([p for p in parts[shown:i] if p.block != part.block])
-        gap = _left_out([p for p in parts[shown:i] if p.block == part.block])
+        gap = LEFT_OUT if any(p.text.strip() for p in parts[after:i]) else ""
         if part.kind == "sentence" and part.block == block:
             line = " ".join(filter(None, (line, gap, part.text)))
         else:
             header = " | ".join(part.header) if table and part.block != block else ""
-            yield from filter(None, (line, above, header, gap))
+            yield from filter(None, (line, gap, header))
             single = part.kind == "row" and not table
             line = _labelled(part, hit) if single else " | ".join(part.cells) if part.kind == "row" else part.text
-        shown, block = i + 1, part.block
-    yield from filter(None, (line, _left_out(parts[shown:])))
-
-
-def _left_out(parts: Sequence[Part]) -> str:
-    counts = Counter(part.kind for part in parts if part.text.strip())
-    said = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())
-    return f"[+{said}]" if said else ""
+        after, block = i + 1, part.block
+    left = chosen and any(p.text.strip() for p in parts[after:])
+    yield from filter(None, (line, LEFT_OUT if left else ""))
 
 
 def _labelled(row: Part, hit: Hit) -> str:
