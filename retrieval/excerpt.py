@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, log, sqrt
+from math import exp, log
 
 from kb.types.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
@@ -14,20 +14,15 @@ from retrieval.terms import asked_terms, terms
 
 SEARCH_CHARACTERS = 1200
 """What is shown of all hits of a search, to choose from."""
-PAGE_CHARACTERS = 400
+PAGE_CHARACTERS = 300
 """The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
 the next two were chosen."""
 TELLING = 3.0
 """Logarithm of the odds that the part of a passage with most words of the question answers, and not one with none."""
-CITATION_CHARACTERS = 30
-"""What a part costs beside its own characters when parts are weighed by how much room they take."""
+BESIDE = 30
+"""What a part costs beside its own characters."""
 SCORE = 2.5
 """A score in units of the logarithm of odds (retrieval/rerank.py)."""
-NEIGHBOURS = 0.3
-"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question. A row gets none
-from the row below it, which may go on with the cells of this one, but not the other way round."""
-IN_HEADINGS = 0.3
-"""Share of a term's weight that is left if the headings of the passage or its tables have it."""
 LEFT_OUT = "[...]"
 
 FACT = ("quantity", "value", "unit", "condition")
@@ -40,9 +35,6 @@ SENTENCE = re.compile(
 """A sentence ends at a stop before a capital or a number, but not at an abbreviation."""
 ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
 RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
-
-Place = tuple[int, int]
-"""Rank of a hit and number of one of its parts, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,68 +62,46 @@ def with_excerpts(
     The parts most likely to answer for the room they take come first, whichever hit has them.
 
     Args:
-        pages: Number of characters on each page. The first part of a page is on it however long it is.
+        pages: Number of characters on each page, which the last part on it may exceed.
     """
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
     parts = [parts_of(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
+    worth = [[sum(weights[term] for term in words) for words in own] for own in found]
+    sizes = [[len(_alone(part, hit)) for part in own] for hit, own in zip(result.hits, parts, strict=True)]
     chances = {
-        (rank, i): chance * exp(SCORE * (hit.score - result.hits[0].score))
+        (rank, i): chance * exp(SCORE * (hit.score - result.hits[0].score)) / (sizes[rank][i] + BESIDE)
         for rank, hit in enumerate(result.hits)
-        for i, chance in enumerate(_chances(hit, parts[rank], found[rank], weights))
+        for i, chance in enumerate(_chances(hit, parts[rank], worth[rank]))
     }
-    order = sorted(chances, key=lambda place: (-chances[place], place))
-    shown = _on_last([(place, len(parts[place[0]][place[1]].text)) for place in order], pages)
+    waiting = deque(sorted(chances, key=lambda place: (-chances[place], place)))
+    shown: list[tuple[int, int]] = []
+    for room in pages:
+        shown, left = [], room
+        while waiting and left > 0:
+            rank, i = waiting.popleft()
+            shown.append((rank, i))
+            left -= sizes[rank][i]
     return result.with_hits(
         hit.model_copy(update={"excerpt": tuple(_shown(own, sorted(i for at, i in shown if at == rank), hit))})
         for rank, (hit, own) in enumerate(zip(result.hits, parts, strict=True))
     )
 
 
-def _chances(
-    hit: Hit, parts: Sequence[Part], found: Sequence[Collection[str]], weights: Mapping[str, float]
-) -> list[float]:
-    """For each part of a passage that answers, the chance that this part does, by the room that it takes."""
-    telling = _telling(hit, parts, found)
-    worth = [sum(weights[term] * telling[term] for term in words) for words in found]
+def _chances(hit: Hit, parts: Sequence[Part], worth: Sequence[float]) -> list[float]:
+    """For each part of a passage that answers, the chance that this part does."""
     stating = {row.shown for row in hit.rows} if hit.why.states else set()
-    for i, part in enumerate(parts):
-        worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
-    own = [0.0, *worth, 0.0]
-    worth = [
-        at + NEIGHBOURS * (before if part.kind == "row" else max(before, after))
-        for part, before, at, after in zip(parts, own, worth, own[2:], strict=False)
-    ]
-    odds = [exp(TELLING * one / (max(worth) or 1)) for one in worth]
-    room = [sqrt(len(part.text) + CITATION_CHARACTERS) for part in parts]
-    return [one / sum(odds) / size for one, size in zip(odds, room, strict=True)]
-
-
-def _on_last(sizes: Sequence[tuple[Place, int]], pages: Sequence[int]) -> list[Place]:
-    """What is on the last page if pages are filled in order."""
-    shown: list[Place] = []
-    waiting = deque(sizes)
-    for room in pages:
-        shown, left = [], room
-        while waiting and (not shown or waiting[0][1] <= left):
-            place, size = waiting.popleft()
-            shown.append(place)
-            left -= size
-    return shown
+    stated = [part.kind == "row" and with_headers(part) in stating for part in parts]
+    most = max(worth, default=0) or 1
+    odds = [exp(TELLING * (own / most + states)) for own, states in zip(worth, stated, strict=True)]
+    return [one / sum(odds) for one in odds]
 
 
 def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
     """A term weighs more the more phrasings have it and the fewer parts."""
     among = Counter(term for words in parts for term in words)
     return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
-
-
-def _telling(hit: Hit, parts: Sequence[Part], found: Sequence[Collection[str]]) -> dict[str, float]:
-    """How well a term tells the parts of one passage apart: 0 to 1, little if most parts or the headings have it."""
-    among = Counter(term for words in found for term in words)
-    above = terms(" ".join((hit.passage.trail, *{name for part in parts for name in part.header})))
-    return {term: (1 - n / (len(parts) + 1)) * (IN_HEADINGS if term in above else 1) for term, n in among.items()}
 
 
 def parts_of(passage: Passage) -> list[Part]:
@@ -200,24 +170,23 @@ def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[s
         else:
             header = " | ".join(part.header) if table and part.block != block else ""
             yield from filter(None, (line, gap, header))
-            single = part.kind == "row" and not table
-            line = _labelled(part, hit) if single else " | ".join(part.cells) if part.kind == "row" else part.text
+            line = " | ".join(part.cells) if part.kind == "row" and table else _alone(part, hit)
         after, block = i + 1, part.block
     left = chosen and any(p.text.strip() for p in parts[after:])
     yield from filter(None, (line, LEFT_OUT if left else ""))
 
 
-def _labelled(row: Part, hit: Hit) -> str:
-    """A single row with its headers, and with its own id if the search found it; a fact as kb writes facts."""
-    cells = row.cells
-    if len(row.header) != len(cells):
-        return " | ".join(cells)
-    if row.header[: len(FACT)] == FACT:
+def _alone(part: Part, hit: Hit) -> str:
+    """A part beside which no row of its table stands: a row has its headers, and its own id if the search found it."""
+    cells = part.cells if part.kind == "row" else ()
+    if len(part.header) != len(cells) or not cells:
+        return " | ".join(cells) or part.text
+    if part.header[: len(FACT)] == FACT:
         quantity, value, unit, condition = cells[: len(FACT)]
         stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
         return ", ".join(filter(None, (stated, condition)))
-    shown = with_headers(row)
-    ids = [found.citation.id for found in hit.rows if found.shown == shown]
+    shown = with_headers(part)
+    ids = [row.citation.id for row in hit.rows if row.shown == shown]
     return f"{shown} (row {ids[0]})" if ids else shown
 
 

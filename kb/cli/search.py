@@ -222,8 +222,7 @@ def _show_answer(found: "Answer", *, page: int) -> None:
     show_notes(found, label=found.status)
     if found.text:
         show_text(found.text)
-        show()
-        show(f"(--page {page + 1} goes on)")
+        show(f"\n(--page {page + 1} goes on)")
 
 
 def _show_places(found: "NamedPlaces") -> None:

@@ -20,7 +20,7 @@ class FoundPassage(Item):
     trust: Trust
     title: str
     text: str = ""
-    """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
+    """What answers, whole; `[...]` stands for what is left out. Empty if a better passage is clearly ahead."""
     about: tuple[str, ...] = ()
     """Siblings of the target that it is about: numbers in this passage are theirs, not the target's."""
     without: tuple[str, ...] = ()
