@@ -16,7 +16,7 @@ SEARCH_CHARACTERS = 1200
 """What is shown of all hits of a search, to choose from."""
 PAGE_CHARACTERS = 250
 """The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
-the next two were chosen."""
+`TELLING` were chosen."""
 TELLING = 3.0
 """Logarithm of the odds that the part of a passage with most words of the question answers, and not one with none."""
 BESIDE = 30

@@ -38,7 +38,7 @@ knows nothing of the user's own code.
 1. kb_targets: the names of the chips that have documents. Aliases are understood everywhere.
 2. kb_facts: one hardware number, or all that are stated of a chip, with unit and condition. Of a chip without any,
    kb_worksheet gives questions and passages; kb_propose_facts stores what you read there, with quotes.
-3. kb_search: lines that answer a question. Send two or three phrasings of it in one call: the vendor's terms, bare keywords.
+3. kb_search: lines that answer a question. Send two or three phrasings in one call: the vendor's terms, bare keywords.
    Name the target: siblings then take no part, and a sibling's number is wrong.
 4. kb_symbol: where an identifier is defined, listed and called, and whether documents disagree on its signature. Use it
    before you call a function or an instruction that you have not seen in its own documents.
