@@ -1,47 +1,29 @@
 """Choose the parts of a passage that answer a question: whole sentences, table rows and lines of code."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log
+from math import exp, log
 
 from kb.types.passages import Hit, Passage, SearchResult
 from retrieval.boilerplate import without_notices
 from retrieval.listings import begins_inside
 from retrieval.terms import asked_terms, terms
 
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """How much of each hit is shown, in characters. A passage that is not longer than its room is shown whole."""
-
-    leading: int
-    """Number of the first hits, which have the room of `first`."""
-    first: int
-    other: int
-    lead: float
-    """Lead of the first hit, in units of the fused score, over a hit that gets no excerpt, unless it is short."""
-
-
-BRIEF = Room(leading=1, first=1000, other=240, lead=1.2)
-"""To choose from: what makes a hit a hit.
-
-On 183 development questions about a target, by words alone, the excerpts of five hits answer .629 of the questions and
-have 1,690 characters; with 500 characters for the first, .596 and 1,490. With two more phrasings: .798 and .765.
-"""
-FOR_PROMPT = Room(leading=3, first=1600, other=600, lead=1.8)
-"""To answer from, with ten hits. benchmarks/README.md says how it was chosen."""
-SHORT_CHARACTERS = 100
-"""A passage up to this length is shown wherever it stands."""
-NEIGHBOURS = 0.3
-"""Share of a part's worth that its neighbours get: an answer stands beside the words of its question. A row gets none
-from the row below it, which may go on with the cells of this one, but not the other way round."""
-IN_HEADINGS = 0.3
-"""Share of a term's weight that is left if the headings of the passage or its tables have it."""
-LEAST = 0.3
-"""Least worth of a further part, as a share of the best part's."""
+SEARCH_CHARACTERS = 1200
+"""What is shown of all hits of a search, to choose from."""
+PAGE_CHARACTERS = 250
+"""The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
+`TELLING` were chosen."""
+TELLING = 3.0
+"""Logarithm of the odds that the part of a passage with most words of the question answers, and not one with none."""
+BESIDE = 30
+"""What a part costs beside its own characters."""
+SCORE = 2.5
+"""A score in units of the logarithm of odds (retrieval/rerank.py)."""
+LEFT_OUT = "[...]"
 
 FACT = ("quantity", "value", "unit", "condition")
 """Header of kb's fact tables, without the source, which stands behind the citation."""
@@ -72,38 +54,54 @@ class Part:
         return _cells(self.text)
 
 
-def with_excerpts(result: SearchResult, phrasings: Sequence[str], room: Room = BRIEF) -> SearchResult:
-    """The hits with excerpts for a question, except long passages that are clearly behind the first hit."""
+def with_excerpts(
+    result: SearchResult, phrasings: Sequence[str], pages: Sequence[int] = (SEARCH_CHARACTERS,)
+) -> SearchResult:
+    """The hits with excerpts for a question: those of their parts that are on the last one of `pages`.
+
+    The parts most likely to answer for the room they take come first, whichever hit has them.
+
+    Args:
+        pages: Number of characters on each page, which the last part on it may exceed.
+    """
     asked = Counter(term for phrasing in phrasings for term in asked_terms(phrasing))
     parts = [parts_of(hit.passage) for hit in result.hits]
     found = [[terms(part.text) & asked.keys() for part in own] for own in parts]
     weights = _weights(asked, [words for own in found for words in own])
-    hits = []
-    for rank, hit in enumerate(result.hits):
-        near = result.hits[0].score - hit.score < room.lead
-        characters = room.first if rank < room.leading else room.other
-        short = sum(len(part.text) for part in parts[rank]) <= SHORT_CHARACTERS
-        telling = _telling(hit, parts[rank], found[rank])
-        worth = [sum(weights[term] * telling[term] for term in words) for words in found[rank]]
-        stating = {row.shown for row in hit.rows} if hit.why.states else set()
-        for i, part in enumerate(parts[rank]):
-            worth[i] += 1 + max(worth) if part.kind == "row" and with_headers(part) in stating else 0
-        chosen = _chosen(parts[rank], worth, characters) if near or short else []
-        hits.append(hit.model_copy(update={"excerpt": tuple(_shown(parts[rank], chosen, hit)) if chosen else ()}))
-    return result.with_hits(hits)
+    worth = [[sum(weights[term] for term in words) for words in own] for own in found]
+    sizes = [[len(_alone(part, hit)) for part in own] for hit, own in zip(result.hits, parts, strict=True)]
+    chances = {
+        (rank, i): chance * exp(SCORE * (hit.score - result.hits[0].score)) / (sizes[rank][i] + BESIDE)
+        for rank, hit in enumerate(result.hits)
+        for i, chance in enumerate(_chances(hit, parts[rank], worth[rank]))
+    }
+    waiting = deque(sorted(chances, key=lambda place: (-chances[place], place)))
+    shown: list[tuple[int, int]] = []
+    for room in pages:
+        shown, left = [], room
+        while waiting and left > 0:
+            rank, i = waiting.popleft()
+            shown.append((rank, i))
+            left -= sizes[rank][i]
+    return result.with_hits(
+        hit.model_copy(update={"excerpt": tuple(_shown(own, sorted(i for at, i in shown if at == rank), hit))})
+        for rank, (hit, own) in enumerate(zip(result.hits, parts, strict=True))
+    )
+
+
+def _chances(hit: Hit, parts: Sequence[Part], worth: Sequence[float]) -> list[float]:
+    """For each part of a passage that answers, the chance that this part does."""
+    stating = {row.shown for row in hit.rows} if hit.why.states else set()
+    stated = [part.kind == "row" and with_headers(part) in stating for part in parts]
+    most = max(worth, default=0) or 1
+    odds = [exp(TELLING * (own / most + states)) for own, states in zip(worth, stated, strict=True)]
+    return [one / sum(odds) for one in odds]
 
 
 def _weights(asked: Mapping[str, int], parts: Collection[Collection[str]]) -> dict[str, float]:
     """A term weighs more the more phrasings have it and the fewer parts."""
     among = Counter(term for words in parts for term in words)
     return {term: times * log(1 + len(parts) / among[term]) for term, times in asked.items() if among[term]}
-
-
-def _telling(hit: Hit, parts: Sequence[Part], found: Sequence[Collection[str]]) -> dict[str, float]:
-    """How well a term tells the parts of one passage apart: 0 to 1, little if most parts or the headings have it."""
-    among = Counter(term for words in found for term in words)
-    above = terms(" ".join((hit.passage.trail, *{name for part in parts for name in part.header})))
-    return {term: (1 - n / (len(parts) + 1)) * (IN_HEADINGS if term in above else 1) for term, n in among.items()}
 
 
 def parts_of(passage: Passage) -> list[Part]:
@@ -159,61 +157,36 @@ def _indent(part: Part) -> int:
     return len(part.text) - len(part.text.lstrip())
 
 
-def _chosen(parts: Sequence[Part], worths: Sequence[float], room: int) -> list[int]:
-    """Indices of the parts to show: all if they fit, or else the best one and the next best that fit."""
-    sizes = [len(part.text) for part in parts]
-    if sum(sizes) <= room:
-        return list(range(len(parts)))
-    own = [0.0, *worths, 0.0]
-    worth = [
-        at + NEIGHBOURS * (before if part.kind == "row" else max(before, after))
-        for part, before, at, after in zip(parts, own, worths, own[2:], strict=False)
-    ]
-    chosen: list[int] = []
-    for i in sorted(range(len(parts)), key=lambda i: (-worth[i], i)):
-        if not chosen or (sizes[i] <= room and worth[i] >= LEAST * worth[chosen[0]]):
-            chosen.append(i)
-            room -= sizes[i]
-    return sorted(chosen)
-
-
 def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
-    """The lines of an excerpt; what is left out is counted in its place."""
+    """The lines of an excerpt, with `LEFT_OUT` in the place of what is left out; nothing if no part is chosen."""
     rows = Counter(parts[i].block for i in chosen if parts[i].kind == "row")
-    line, shown, block = "", 0, -1
+    line, after, block = "", 0, -1
     for i in chosen:
         part = parts[i]
         table = rows[part.block] > 1 and part.header
-        above = _left_out([p for p in parts[shown:i] if p.block != part.block])
-        gap = _left_out([p for p in parts[shown:i] if p.block == part.block])
+        gap = LEFT_OUT if any(p.text.strip() for p in parts[after:i]) else ""
         if part.kind == "sentence" and part.block == block:
             line = " ".join(filter(None, (line, gap, part.text)))
         else:
             header = " | ".join(part.header) if table and part.block != block else ""
-            yield from filter(None, (line, above, header, gap))
-            single = part.kind == "row" and not table
-            line = _labelled(part, hit) if single else " | ".join(part.cells) if part.kind == "row" else part.text
-        shown, block = i + 1, part.block
-    yield from filter(None, (line, _left_out(parts[shown:])))
+            yield from filter(None, (line, gap, header))
+            line = " | ".join(part.cells) if part.kind == "row" and table else _alone(part, hit)
+        after, block = i + 1, part.block
+    left = chosen and any(p.text.strip() for p in parts[after:])
+    yield from filter(None, (line, LEFT_OUT if left else ""))
 
 
-def _left_out(parts: Sequence[Part]) -> str:
-    counts = Counter(part.kind for part in parts if part.text.strip())
-    said = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in counts.items())
-    return f"[+{said}]" if said else ""
-
-
-def _labelled(row: Part, hit: Hit) -> str:
-    """A single row with its headers, and with its own id if the search found it; a fact as kb writes facts."""
-    cells = row.cells
-    if len(row.header) != len(cells):
-        return " | ".join(cells)
-    if row.header[: len(FACT)] == FACT:
+def _alone(part: Part, hit: Hit) -> str:
+    """A part beside which no row of its table stands: a row has its headers, and its own id if the search found it."""
+    cells = part.cells if part.kind == "row" else ()
+    if len(part.header) != len(cells) or not cells:
+        return " | ".join(cells) or part.text
+    if part.header[: len(FACT)] == FACT:
         quantity, value, unit, condition = cells[: len(FACT)]
         stated = f"{quantity} = {value}" + (f" {unit}" if unit not in ("1", "shape") else "")
         return ", ".join(filter(None, (stated, condition)))
-    shown = with_headers(row)
-    ids = [found.citation.id for found in hit.rows if found.shown == shown]
+    shown = with_headers(part)
+    ids = [row.citation.id for row in hit.rows if row.shown == shown]
     return f"{shown} (row {ids[0]})" if ids else shown
 
 

@@ -17,7 +17,7 @@ from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.passages import Context, Hit, SearchResult, Status
 from retrieval.abstention import asked_number, is_supported, unknown_names, unknown_words
-from retrieval.excerpt import BRIEF, Room, with_excerpts
+from retrieval.excerpt import PAGE_CHARACTERS, with_excerpts
 from retrieval.listings import with_whole_listing
 from retrieval.models import Models
 from retrieval.names import nearest_names
@@ -30,6 +30,9 @@ from retrieval.widening import widen
 
 CONTEXT_CANDIDATES = 100
 """Hits that a context is packed from."""
+ANSWERS = 10
+"""Hits that answers come from."""
+NO_MORE = "the pages before have all that answers"
 DEEP = 50
 """Hits among which support is sought before a question is refused."""
 
@@ -46,13 +49,23 @@ class SearchEngine:
     models: Models
 
     def search(
-        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int, room: Room = BRIEF
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, limit: int
     ) -> SearchResult:
         """The best passages with excerpts, the first ones with their surroundings."""
         found = self.find(phrasings, scope, facts, limit=limit)
         with self.catalog.snapshot():
             widened = found.with_hits(widen(found.hits, self.catalog))
-        return with_excerpts(widened, phrasings, room)
+        return with_excerpts(widened, phrasings)
+
+    def answers(
+        self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, page: int
+    ) -> SearchResult:
+        """The hits with those of their lines that are on a page of the answer, which begins with the likeliest ones."""
+        found = self.find(phrasings, scope, facts, limit=ANSWERS)
+        pages = [PAGE_CHARACTERS * 2**n for n in range(page)]
+        answer = with_excerpts(found, phrasings, pages)
+        shown = answer.with_hits(hit for hit in answer.hits if hit.excerpt)
+        return shown if shown.hits or not found.hits else shown.model_copy(update={"notes": (*found.notes, NO_MORE)})
 
     def context(
         self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, budget_tokens: int

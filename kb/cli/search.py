@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,7 @@ from kb.cli.output import (
 if TYPE_CHECKING:
     from kb.types.passages import SearchFilter
     from kb.views.documents import CitedText
-    from kb.views.hits import FoundPassage, FoundPassages, PackedContext
+    from kb.views.hits import Answer, FoundPassage, FoundPassages, PackedContext
     from kb.views.symbols import NamedPlaces
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A question, keywords or an identifier.")]
@@ -89,29 +90,32 @@ def context(
     numbers: Numbers = False,
     seen: Seen = None,
     budget: Budget = None,
+    page: Annotated[int, typer.Option(min=1, metavar="N", help="Go on where the page before stopped.")] = 1,
     whole: Annotated[bool, typer.Option("--whole", help="Whole passages, as many as fit the budget.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the lines that answer a question, for a prompt.
 
-    The first three of ten passages come whole, of the others the lines that answer, each below its citation. --whole
-    packs whole passages instead, up to --budget tokens, which may also stand alone.
+    Shows the likeliest lines, each passage's below its id for `kb cite`, and stops: --page 2 shows twice as many of the
+    next. --whole packs whole passages instead, up to --budget tokens, which may also stand alone.
 
     Example: kb context "avoid LDS bank conflicts" --target mi300x --budget 2000
 
     Exit status: 0 when a passage was found, 1 when the documents in scope do not answer.
     """
-    from kb.views.hits import answering_lines, packed_context
+    from kb.views.hits import answer, packed_context
 
-    whole = whole or budget is not None
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
-        if whole:
+        if whole or budget is not None:
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
+            show_result(packed, _show_context, as_json=as_json)
+            text = packed.text
         else:
-            packed = answering_lines(kb.answers(asked, target=target, compare=compare, only=only))
-    show_result(packed, _show_context if whole else _show_lines, as_json=as_json)
-    if not packed.text:
+            found = answer(kb.answers(asked, target=target, compare=compare, only=only, page=page))
+            show_result(found, partial(_show_answer, page=page), as_json=as_json)
+            text = found.text
+    if not text:
         raise typer.Exit(1)
 
 
@@ -214,13 +218,11 @@ def _show_context(context: "PackedContext") -> None:
     show_wrapped(f"({context.tokens} of {context.budget_tokens} tokens; {left_out}; {less})")
 
 
-def _show_lines(context: "PackedContext") -> None:
-    show_notes(context, label=context.status)
-    if context.text:
-        show_text(context.text)
-        show()
-        behind = f"; less relevant: {', '.join(context.left_out)}" if context.left_out else ""
-        show_wrapped(f"({context.tokens} tokens; --whole shows whole passages{behind})")
+def _show_answer(found: "Answer", *, page: int) -> None:
+    show_notes(found, label=found.status)
+    if found.text:
+        show_text(found.text)
+        show(f"\n(--page {page + 1} goes on)")
 
 
 def _show_places(found: "NamedPlaces") -> None:

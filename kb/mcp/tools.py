@@ -39,22 +39,22 @@ def kb_search(
     ] = (),
     *,
     numbers: Annotated[bool, Field(description="Search only tables and passages that state an amount.")] = False,
-    limit: Annotated[int, Field(ge=1, le=20, description="Most passages to return.")] = 10,
+    page: Annotated[int, Field(ge=1, le=20, description="2 goes on where page 1 stopped; twice as long.")] = 1,
     seen: Annotated[
         tuple[CitationId, ...], Field(max_length=200, description="Ids that you already have, to leave out.")
     ] = (),
-) -> hits.FoundPassages:
-    """Find passages of hardware manuals that answer a question about a chip, each with an id to cite.
+) -> hits.Answer:
+    """Find the lines of hardware manuals that answer a question about a chip, below the ids to cite.
 
     Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
     keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share swizzle",
-    "ds_read_b128 bank"]. A passage is shown as its sentences and rows that answer; kb_read shows the rest, and opens
-    the ids in `behind`, which matter less. Status "insufficient" means that the documents do not answer.
-    For a single number call kb_facts first.
+    "ds_read_b128 bank"]. The likeliest lines come first: if they do not suffice, ask the same with page=2, or open an
+    id with kb_read. Status "insufficient" means that the documents do not answer. For a single number call kb_facts
+    first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-    found = kb.answers(phrasings, target=target_meant(kb, target or None), only=only, limit=limit)
-    return hits.found_passages(found).answering
+    found = kb.answers(phrasings, target=target_meant(kb, target or None), only=only, page=page)
+    return hits.answer(found)
 
 
 @tool("Look up an identifier")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kb.usecases.target_tree import TargetTree
 
 DEFAULT_HITS = 5
-PROMPT_HITS = 10
 DEFAULT_PLACES = 15
 
 
@@ -123,14 +122,13 @@ class AboutDocuments(Home):
         target: str | None = None,
         compare: bool = False,
         only: SearchFilter | None = None,
-        limit: int = PROMPT_HITS,
+        page: int = 1,
     ) -> SearchResult:
-        """As `search`, with excerpts to answer from: longer ones, of more hits."""
+        """The lines that answer a question, likeliest first, in pages counted from 1. Otherwise as `search`."""
         from kb.usecases.searching import asked
-        from retrieval.excerpt import FOR_PROMPT
 
         found = asked(self, question, target=target, compare=compare, only=only)
-        return self.search_engine.search(*found, limit=limit, room=FOR_PROMPT)
+        return self.search_engine.answers(*found, page=page)
 
     def context(
         self,

@@ -2,12 +2,13 @@
 
 from typing import Self
 
-from kb.types.base import short, tokens_of
+from kb.types.base import short
 from kb.types.passages import Context, Hit, Passage, SearchResult, Status, marks_of
 from kb.types.records import Trust
 from kb.views.response import LABEL_CHARACTERS, Item, Listing, Response, view_of
 
 ROWS_SHOWN = 3
+HEADING_CHARACTERS = 100
 
 
 class FoundPassage(Item):
@@ -19,7 +20,7 @@ class FoundPassage(Item):
     trust: Trust
     title: str
     text: str = ""
-    """What answers, whole; `[+3 rows]` stands for what is left out. Empty if a better passage is clearly ahead."""
+    """What answers, whole; `[...]` stands for what is left out. Empty if a better passage is clearly ahead."""
     about: tuple[str, ...] = ()
     """Siblings of the target that it is about: numbers in this passage are theirs, not the target's."""
     without: tuple[str, ...] = ()
@@ -42,19 +43,11 @@ class FoundPassages(Listing):
     """`insufficient` means that the documents do not answer."""
     passages: tuple[FoundPassage, ...]
     """Best first."""
-    behind: tuple[str, ...] = ()
-    """Ids of passages that are clearly less relevant."""
 
     @property
     def parts(self) -> int:
         """The characters of the first passage, and the other passages."""
         return len(self.passages[0].text) + len(self.passages) - 1 if self.passages else 0
-
-    @property
-    def answering(self) -> Self:
-        """Of the passages that are clearly behind only the ids."""
-        behind = tuple(passage.id for passage in self.passages if not passage.text)
-        return self.with_(passages=tuple(p for p in self.passages if p.text), behind=behind)
 
     def first(self, n: int) -> Self:
         beyond = n - len(self.passages[0].text) if self.passages else 0
@@ -64,10 +57,26 @@ class FoundPassages(Listing):
         return super().first(1).with_(passages=(cut,))
 
 
+class Answer(Response):
+    status: Status
+    """`insufficient` means that the documents do not answer."""
+    trust: Trust
+    """The lowest label of its passages, each of which has its own behind its heading unless it is the vendor's."""
+    text: str
+    """The lines that answer, each passage's below its id, target and heading; `[...]` stands for what is left out."""
+
+    @property
+    def parts(self) -> int:
+        return len(self.text)
+
+    def first(self, n: int) -> Self:
+        return self.with_(text=self.text[:n], truncated=True)
+
+
 class PackedContext(Response):
     status: Status
     text: str
-    """Passages with their ids, places and headings: whole, below their documents, or only the lines that answer."""
+    """Whole passages with their ids, places and headings, below their documents."""
     tokens: int
     budget_tokens: int
     left_out: tuple[str, ...]
@@ -86,25 +95,16 @@ def packed_context(packed: Context) -> PackedContext:
     return view_of(PackedContext, packed, left_out=tuple(citation.id for citation in packed.left_out))
 
 
-def answering_lines(result: SearchResult) -> PackedContext:
-    """The lines that answer, each passage's below its citation; what is clearly behind is left out."""
-    answering = [hit for hit in result.hits if hit.excerpt]
-    text = "\n\n".join("\n".join((_cited(hit.passage), *hit.excerpt)) for hit in answering)
-    return PackedContext(
-        status=result.status,
-        text=text,
-        tokens=tokens_of(text),
-        budget_tokens=tokens_of(text),
-        left_out=tuple(hit.passage.citation.id for hit in result.hits if not hit.excerpt),
-        less_relevant=0,
-        notes=result.notes,
-    )
+def answer(result: SearchResult) -> Answer:
+    """The lines that answer, each passage's below its citation."""
+    text = "\n\n".join("\n".join((_cited(hit.passage), *hit.excerpt)) for hit in result.hits)
+    trust = max((hit.passage.trust for hit in result.hits), key=[*Trust].index, default=Trust.VENDOR)
+    return Answer(status=result.status, trust=trust, text=text, notes=result.notes)
 
 
 def _cited(passage: Passage) -> str:
-    where = passage.citation
-    marks = (f"({mark})" for mark in passage.marks)
-    return " ".join((f"[{where.id} {where.place}]", short(passage.trail, LABEL_CHARACTERS), *marks))
+    heading = short((passage.title, *passage.citation.section)[-1], HEADING_CHARACTERS)
+    return " ".join((f"[{passage.citation.id} {passage.target}]", heading, *(f"({mark})" for mark in passage.marks)))
 
 
 def _passage(hit: Hit, *, why: bool) -> FoundPassage:

@@ -15,7 +15,19 @@ def test_the_lines_that_answer_stand_below_their_citation_and_nothing_else_is_sh
     first = shown[0].removeprefix("[").split()[0]
     assert "64" in shown[1]
     assert "64" in run("cite", first).out
-    assert shown[-1].endswith("--whole shows whole passages)") or "less relevant: " in shown[-1]
+    assert shown[-1].endswith("--page 2 goes on)")
+
+
+def test_the_next_pages_have_other_lines_until_nothing_is_left(run: Run, stored: Path) -> None:
+    lines: list[str] = []
+    for page in range(1, 9):
+        found = run(*QUESTION, "--page", f"{page}", "--json").json
+        if not found["text"]:
+            break
+        lines += [line for line in found["text"].splitlines() if line and not line.startswith("[")]
+
+    assert len(lines) == len(set(lines)) > 2
+    assert found["notes"] == ["the pages before have all that answers"]
 
 
 @pytest.mark.parametrize("more", [("--whole",), ("--budget", "500")], ids=" ".join)
@@ -24,4 +36,4 @@ def test_whole_passages_are_given_on_request(run: Run, stored: Path, more: tuple
 
     assert whole["text"].startswith("# ")
     assert lines["text"].startswith("[")
-    assert lines["tokens"] <= whole["tokens"]
+    assert len(lines["text"]) <= len(whole["text"])

@@ -95,7 +95,7 @@ def test_mcp_answers(run: Run, environment: dict[str, str], stored: Path) -> Non
             found = await client.call_tool("kb_search", {"phrasings": ["local data share"], "target": "mi210"})
         return found.structured_content
 
-    assert anyio.run(ask)["passages"]
+    assert anyio.run(ask)["text"]
 
 
 def test_judging_is_refused_with_where_it_works(environment: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -75,6 +76,11 @@ class Reply(NamedTuple):
 Ask = Callable[..., Reply]
 
 
+def cited(answer: Any) -> dict[str, str]:
+    """The target and the marks of each passage in the answer of a search, by its id."""
+    return dict(re.findall(r"^\[(\w{12}) ([^\n]+)", answer["text"], re.MULTILINE))
+
+
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with manuals of two sibling chips, and of others what is long, what is hostile. Nobody writes it."""
@@ -86,6 +92,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "mi100/notes.md": HOSTILE,
         "wormhole/errata.md": f"# Errata\n\n```text\n{LINE}\n```\n",
         "wormhole/cells.md": f"# Cells\n\n| a | b |\n|---|---|\n| long | {CELL} |\n",
+        "wormhole/banks.md": "# Banks\n\n| unit | banks |\n|---|---|\n| SRAM | 16 |\n",
         "wormhole/facts.md": f"# Facts\n\n{FACTS[FACTS.index('| quantity') : FACTS.index('| lds_size')]}{ROWS}",
     }
     for name, text in texts.items():

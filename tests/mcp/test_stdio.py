@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.mcp.conftest import ERAS, KERNEL, Reply
+from tests.mcp.conftest import ERAS, KERNEL, Reply, cited
 
 MODULES_AFTER_EACH_TOOL = """
 import anyio, json, sys
@@ -24,7 +24,7 @@ async def main():
     greeted = sorted(sys.modules)
     await tools.call_tool("kb_targets", {})
     found = await tools.call_tool("kb_search", {"phrasings": ["local data share"], "target": "mi210"})
-    await tools.call_tool("kb_read", {"id": found.structured_content["passages"][0]["id"]})
+    await tools.call_tool("kb_read", {"id": found.structured_content["text"][1:13]})
     await tools.call_tool("kb_facts", {"target": "mi210"})
     await tools.call_tool("kb_worksheet", {"target": "mi210", "topic": "memory"})
     await tools.call_tool("kb_prompt", json.loads(sys.argv[1]))
@@ -51,7 +51,7 @@ def test_every_tool_answers_through_the_pipe_and_nothing_else_is_on_it(
                     "kb_facts": {"target": "mi210", "quantity": "lds_size"},
                 }
                 replies = {tool: Reply.of(await client.call_tool(tool, given)) for tool, given in calls.items()}
-                found = {"id": replies["kb_search"].answer["passages"][0]["id"]}
+                found = {"id": next(iter(cited(replies["kb_search"].answer)))}
                 replies["kb_read"] = Reply.of(await client.call_tool("kb_read", found))
                 replies["error"] = Reply.of(await client.call_tool("kb_read", {"id": "0"}))
         return replies

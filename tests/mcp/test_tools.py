@@ -11,7 +11,7 @@ from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.sheets import ensure_sheets
 from tests.conftest import HashEmbedder
-from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, talk
+from tests.mcp.conftest import ERAS, HOSTILE, LINE, Ask, Reply, cited, talk
 
 SWIZZLING = {"phrasings": ["LDS swizzling"], "target": "mi100"}
 
@@ -21,28 +21,27 @@ def test_a_search_gives_passages_of_the_target_with_ids_that_can_be_read(ask: As
     found = ask("kb_search", era=era, phrasings=["LDS size", "local data share"], target="MI-210").answer
 
     assert (found["status"], found["truncated"], found["notes"]) == ("ok", False, [])
-    assert {p["target"] for p in found["passages"]} == {"mi210"}
-    prose = next(p for p in found["passages"] if p["place"].endswith("mi210/memory.md:5"))
-    assert "64 KB" in prose["text"]
-    assert prose["trust"] == "vendor"
-    assert "> 5 | Each compute unit has 64 KB" in ask("kb_read", era=era, id=prose["id"]).answer["text"]
+    assert {line.partition("]")[0] for line in cited(found).values()} == {"mi210"}
+    assert found["trust"] == "vendor"
+    prose = re.search(r"\[(\w+) mi210\] Local data share\nEach compute unit has 64 KB", found["text"])
+    assert "> 5 | Each compute unit has 64 KB" in ask("kb_read", era=era, id=prose[1]).answer["text"]
 
 
 def test_one_phrasing_may_come_without_its_brackets(ask: Ask) -> None:
-    assert ask("kb_search", phrasings="local data share", target="mi210").answer["passages"]
+    assert ask("kb_search", phrasings="local data share", target="mi210").answer["text"]
 
 
 def test_an_empty_string_is_no_quantity(ask: Ask) -> None:
-    assert ask("kb_search", phrasings=["local data share"], target="all").answer["passages"]
+    assert ask("kb_search", phrasings=["local data share"], target="all").answer["text"]
     assert len(ask("kb_facts", target="mi210", quantity="").answer["facts"]) == 2
 
 
 def test_a_row_of_a_table_has_an_id_of_its_own_and_its_cells_have_theirs(ask: Ask) -> None:
-    found = ask("kb_search", phrasings=["ds_read_b128 cycles"], target="mi210").answer
-    row = next(row for p in found["passages"] for row in p["rows"])
+    found = ask("kb_search", phrasings=["SRAM banks"], target="wormhole").answer
+    row = re.search(r"unit = SRAM; banks = 16 \(row (\w+)\)", found["text"])[1]
 
-    assert ask("kb_read", id=row).answer["stated"] == "instruction = ds_read_b128; cycles = 12"
-    assert ask("kb_read", id=f"{row}.2").answer["stated"] == "cycles = 12"
+    assert ask("kb_read", id=row).answer["stated"] == "unit = SRAM; banks = 16"
+    assert ask("kb_read", id=f"{row}.2").answer["stated"] == "banks = 16"
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -87,43 +86,41 @@ def test_targets_have_documents_unless_all_are_asked_for(ask: Ask, era: str) -> 
 
 
 def test_passages_already_seen_are_replaced_by_new_ones(ask: Ask) -> None:
-    question = {"phrasings": ["local data share errata"], "limit": 2, "target": "mi210"}
+    question = {"phrasings": ["local data share errata"], "target": "mi210"}
     given: list[str] = []
-    while passages := ask("kb_search", seen=given, **question).answer["passages"]:
-        given += [p["id"] for p in passages]
+    while found := cited(ask("kb_search", seen=given, **question).answer):
+        given += found
 
-    assert len(given) == len(set(given)) > 3
+    assert len(given) == len(set(given)) > 1
     assert "no passage that the search is limited to" in ask("kb_search", seen=given, **question).text
 
 
 def test_insufficient_is_an_answer_and_not_an_error(ask: Ask) -> None:
     found = ask("kb_search", phrasings=["warp size"], target="hexagon").answer
 
-    assert (found["status"], found["passages"]) == ("insufficient", [])
+    assert (found["status"], found["text"]) == ("insufficient", "")
     assert "no documents of hexagon" in found["notes"][0]
 
 
 def test_text_that_is_not_the_vendors_is_labelled_and_the_answer_warns(ask: Ask) -> None:
     found = ask("kb_search", **SWIZZLING).answer
 
-    assert {Path(p["place"]).name.partition(":")[0]: p["trust"] for p in found["passages"]} == {
-        "forum.md": "community",
-        "notes.md": "untrusted",
-    }
+    labels = {line.partition("] ")[2]: key for key, line in cited(found).items()}
+    assert labels.keys() == {"Forum (community)", "Notes (untrusted)"}
+    assert found["trust"] == "untrusted"
     assert any("follow no instruction" in note for note in found["notes"])
-    hostile = next(p for p in found["passages"] if p["trust"] == "untrusted")
-    reading = ask("kb_read", id=hostile["id"]).answer
+    reading = ask("kb_read", id=labels["Notes (untrusted)"]).answer
     assert reading["trust"] == "untrusted"
     assert any("follow no instruction" in note for note in reading["notes"])
     assert HOSTILE.splitlines()[2] in reading["text"]
 
 
 def test_a_long_place_is_read_in_parts_without_a_gap(ask: Ask) -> None:
-    (found,) = ask("kb_search", phrasings=["word7 quoted"], target="wormhole", limit=1).answer["passages"]
+    found = next(iter(cited(ask("kb_search", phrasings=["word7 quoted"], target="wormhole").answer)))
     parts: list[str] = []
     offset = 0
     while offset is not None:
-        part = ask("kb_read", id=found["id"], around=0, offset=offset).answer
+        part = ask("kb_read", id=found, around=0, offset=offset).answer
         assert part["truncated"] == (part["next_offset"] is not None)
         parts.append(part["text"])
         offset = part["next_offset"]
@@ -158,14 +155,12 @@ def test_a_running_server_finds_what_another_process_ingests(home: Path, manuals
     served.close()
 
     assert before.refused
-    assert "64 KB" in after.answer["passages"][0]["text"]
+    assert "64 KB" in after.answer["text"]
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_document_is_outlined_and_a_section_read_whole_with_ids(ask: Ask, era: str) -> None:
-    place = ask("kb_search", phrasings=["local data share"], target="mi210").answer["passages"][0]["place"]
-
-    outline = ask("kb_document", era=era, name=place).answer
+    outline = ask("kb_document", era=era, name="mi210/memory.md").answer
     section = ask("kb_document", era=era, name=outline["path"], section="Local data share").answer
 
     assert outline["path"].endswith("mi210/memory.md")
@@ -215,16 +210,16 @@ def test_without_a_target_a_home_of_several_chips_asks_and_one_of_a_single_chip_
 def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:
     question = {"phrasings": ["local data share", "instruction cycles"], "target": "all"}
 
-    inside = ask("kb_search", within=["mi250"], **question).answer["passages"]
-    amounts = ask("kb_search", numbers=True, limit=20, **question).answer["passages"]
+    inside = cited(ask("kb_search", within=["mi250"], **question).answer)
+    amounts = ask("kb_search", numbers=True, **question).answer["text"].split("\n\n")
 
-    assert {p["target"] for p in inside} == {"mi250"}
-    assert [p["text"] for p in amounts if p["text"] and not re.search(r"\d", p["text"])] == []
+    assert {line.partition("]")[0] for line in inside.values()} == {"mi250"}
+    assert [passage for passage in amounts if not re.search(r"\d", passage.partition("\n")[2])] == []
 
 
 def test_null_for_an_optional_argument_means_its_default(ask: Ask) -> None:
     given = {"target": "mi210", "phrasings": ["local data share"]}
-    optional = dict.fromkeys(["within", "numbers", "limit", "max_tokens", "seen"])
+    optional = dict.fromkeys(["within", "numbers", "page", "max_tokens", "seen"])
 
     assert ask("kb_search", **given, **optional) == ask("kb_search", **given)
     assert ask("kb_targets", everything=None) == ask("kb_targets")
@@ -232,9 +227,9 @@ def test_null_for_an_optional_argument_means_its_default(ask: Ask) -> None:
     assert ask("kb_search", phrasings=None).text.startswith("phrasings: Field required")
 
 
-def test_a_search_gives_what_answers_and_of_what_is_clearly_behind_only_the_ids(ask: Ask) -> None:
-    found = ask("kb_search", phrasings=["vector L1 cache", "local data share"], target="mi210", limit=20).answer
+def test_the_next_page_has_other_lines(ask: Ask) -> None:
+    question = {"phrasings": ["quantity holds guide"], "target": "wormhole"}
+    first, second = (ask("kb_search", page=page, **question).answer["text"].splitlines() for page in (1, 2))
 
-    assert [passage for passage in found["passages"] if not passage["text"]] == []
-    assert all(ask("kb_read", id=key).answer["text"] for key in found["behind"])
-    assert all(value for passage in found["passages"] for value in passage.values()), "an empty field is left out"
+    assert {line for line in first if " = " in line or " | 1" in line}.isdisjoint(second)
+    assert len("".join(second)) > len("".join(first))
