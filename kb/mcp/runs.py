@@ -11,7 +11,6 @@ from kb.views import prompts, verdicts
 from kb.views.response import Response, view_of
 
 if TYPE_CHECKING:
-    from kb.runs.journal import Run
     from kb.types.evidence import Evidence
     from kb.types.kernels import Task
     from kb.usecases.knowledge_base import KnowledgeBase
@@ -108,7 +107,7 @@ def kb_submit(
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
     prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief)
-    verdict, left = _judged(done.evidence), _left(found)
+    verdict, left = _judged(done.evidence), found.evaluations_left
     return view_of(Submitted, done, verdict=verdict, prompt=prompt or None, evaluations_left=left)
 
 
@@ -139,19 +138,15 @@ def kb_run(kb: "KnowledgeBase", run: RunId) -> RunAnswer:
     """The candidates of a run with their outcomes, the best one, and the skills that it wrote."""
     from kb.views.runs import run_view
 
-    seen = run_view(found := kb.runs.get(run))
+    seen = run_view(kb.runs.get(run))
     attempts = tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts)
-    return view_of(RunAnswer, seen, run=seen.id, attempts=attempts, evaluations_left=_left(found))
+    return view_of(RunAnswer, seen, run=seen.id, attempts=attempts)
 
 
 def _task(kb: "KnowledgeBase", file: str) -> "Task":
     from kb.views.runs import task_for_agents  # it loads the stores of runs, which most servers never need
 
     return task_for_agents(kb, file)
-
-
-def _left(run: "Run") -> int:
-    return run.plan.evaluations + 1 - run.step
 
 
 def _judged(evidence: "Evidence") -> JudgedKernel:

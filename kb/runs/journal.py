@@ -175,6 +175,10 @@ class Run:
         return 1 + len(self._judged)
 
     @property
+    def evaluations_left(self) -> int:
+        return self.plan.evaluations - len(self._judged)
+
+    @property
     def pending(self) -> Proposal | None:
         """The proposal that is not judged yet; None if there is none."""
         return self._proposed.get(self.step)
@@ -264,8 +268,7 @@ class Run:
 
     def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
         """The verdicts on a candidate, by the numbers of its attempts, from 1."""
-        attempts = enumerate(self.attempts, start=1)
-        return {number: one.evidence for number, one in attempts if one.candidate.digest == candidate.digest}
+        return {n: a.evidence for n, a in enumerate(self.attempts, 1) if a.candidate.digest == candidate.digest}
 
     def must_be_open(self) -> None:
         """Raises RunError if the run is over."""
@@ -275,18 +278,17 @@ class Run:
     def must_be_by_hand(self) -> None:
         """Raises RunError if the run is not driven by hand."""
         if self.plan.synthesizer is not SynthesizerKind.EXTERNAL:
-            told = f"run {self.id} is driven by {self.plan.synthesizer}, not by hand"
-            raise RunError(told, hint="`kb runs resume` continues it")
+            by = self.plan.synthesizer
+            raise RunError(f"run {self.id} is driven by {by}, not by hand", hint="`kb runs resume` continues it")
 
     def must_take(self, candidate: Candidate) -> None:
         """Raises RunError or CandidateError where `Loop.submit` does, before a judge starts."""
         self.must_be_by_hand()
         if not any(evidence.disturbed for evidence in self.verdicts(candidate).values()):
             self.must_be_open()
-        if candidate.language != self.plan.language:
-            told = f"this candidate is in {candidate.language}, the run is in {self.plan.language}"
-            hint = f"submit a {self.plan.language} kernel, or start a run with --language {candidate.language}"
-            raise CandidateError(told, hint=hint)
+        if candidate.language != (own := self.plan.language):
+            hint = f"submit a {own} kernel, or start a run with --language {candidate.language}"
+            raise CandidateError(f"this candidate is in {candidate.language}, the run is in {own}", hint=hint)
 
     def append(self, entry: JournalEntry) -> None:
         """Append an entry to the journal and sync it to disk."""

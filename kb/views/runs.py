@@ -59,6 +59,7 @@ class RunView(Frozen):
     published: tuple[str, ...]
     """The skills that it wrote."""
     spent: Spent
+    evaluations_left: int
     best: int | None
     """Number of the fastest candidate that won, otherwise of the fastest that passed."""
     attempts: tuple[AttemptView, ...]

@@ -31,7 +31,8 @@ PRECISION = {
 
 def contract(task: Task, interface: Interface, language: Language, terms: Terms) -> str:
     """The tensors of the task, the rules of the language, and how the judge decides."""
-    versions = ", ".join(f"{name} {version}" for name, version in terms.versions.items())
+    own = (f"{name} {version.removeprefix(f'{name} version ')}" for name, version in terms.versions.items())
+    versions = ", ".join(own)
     return render(
         "contract",
         workloads=[workload_name(workload) for workload in task.workloads],

@@ -9,6 +9,7 @@ __global__ void softmax(const float *x, float *y, int64_t columns) {
     y += blockIdx.x * columns;
     float top = -INFINITY, sum = 0;
     for (int64_t i = threadIdx.x; i < columns; i += THREADS) {
+        if (x[i] == -INFINITY) continue;  // less itself it would be NaN
         float high = fmaxf(top, x[i]);
         sum = sum * expf(top - high) + expf(x[i] - high);
         top = high;
@@ -17,7 +18,7 @@ __global__ void softmax(const float *x, float *y, int64_t columns) {
     sums[threadIdx.x] = sum;
     for (int half = THREADS / 2; half; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half && sums[threadIdx.x + half] > 0) {
+        if (threadIdx.x < half && sums[threadIdx.x + half] != 0) {
             float a = tops[threadIdx.x], b = tops[threadIdx.x + half], high = fmaxf(a, b);
             sums[threadIdx.x] = sums[threadIdx.x] * expf(a - high) + sums[threadIdx.x + half] * expf(b - high);
             tops[threadIdx.x] = high;
