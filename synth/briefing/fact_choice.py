@@ -54,22 +54,17 @@ def says_more(fact: Fact, other: Fact) -> bool:
 def without_repeats(answers: Sequence[Answer], contract: str) -> list[Answer]:
     """The answers without facts that a quoted statement or the contract gives.
 
-    The contract gives a fact if it cites it, and all bandwidths of a memory if it states one. A text gives a quantity
-    if it has each of its numbers with its unit, or each shape, and a word of the quantity's name; or the count before
-    the thing that is counted, or later in a list of such counts. An answer of which nothing is left is out.
+    The contract gives a fact if it cites it. A text gives a quantity if it has each of its numbers with its unit, or
+    each shape, and a word of the quantity's name; or the count before the thing that is counted, or later in a list of
+    such counts. An answer of which nothing is left is out.
     """
     texts = [contract, *(said.text for answer in answers for said in answer.said)]
     kept = []
     for answer in answers:
         ungiven = {fact.quantity for fact in answer.facts if not any(_gives(text, fact) for text in texts)}
-        facts = tuple(f for f in answer.facts if f.quantity in ungiven and not _is_in(contract, f))
+        facts = tuple(f for f in answer.facts if f.quantity in ungiven and f.citation.id not in contract)
         kept.append(answer.model_copy(update={"facts": facts}))
     return [answer for answer in kept if answer.facts or answer.said]
-
-
-def _is_in(contract: str, fact: Fact) -> bool:
-    is_rate = fact.quantity.endswith("bandwidth")
-    return fact.citation.id in contract or (is_rate and f"at {fact.quantity.replace('_', ' ')} " in contract)
 
 
 def _gives(text: str, fact: Fact) -> bool:
