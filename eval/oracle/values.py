@@ -152,6 +152,8 @@ OF_CONSTANTS: Mapping[str, Change] = {"noise": _noise}
 """The same for an input that is one number in every draw: nothing may rely on it, as on no constant parameter."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
 """The same for integers, which stay numbers that the task drew for their row: they may be indices."""
+OF_TRUTHS: Mapping[str, Change] = {"equal": _extreme}
+"""The same for truth values: each is true, in a row that has a true one, so that none relies on how many are."""
 OF_SAME: Mapping[str, Change] = {"others": _others}
 """The same for integers and truth values that are one number in every draw."""
 OF_MASKS: Mapping[str, Change] = {"rows": _rows}
@@ -169,6 +171,7 @@ class Structure(Enum):
     FREE = "nothing: any kind of values is allowed"
     EXPONENTS = "nothing: any kind of values is allowed, and minus infinity hides one"
     HIDING = "truth values, any of which may hide an exponential"
+    TRUTHS = "truth values, any of which may be true"
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
     INTEGERS = "integers, any of which may stand in the place of another of its row"
@@ -184,7 +187,7 @@ class Structure(Enum):
             Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
             Structure.CONSTANT: ("given", *OF_CONSTANTS), Structure.SAME: ("given", *OF_SAME),
             Structure.MASK: ("given", *OF_MASKS), Structure.EXPONENTS: (*DISTRIBUTIONS, *OF_EXPONENTS),
-            Structure.HIDING: ("given", *OF_EXPONENTS),
+            Structure.HIDING: ("given", *OF_EXPONENTS), Structure.TRUTHS: ("given", *OF_TRUTHS),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -194,23 +197,26 @@ def learn_structures(reference: Reference) -> list[Structure]:
     draws = [reference.inputs(seed) for seed in LEARNING_SEEDS]
     names = operations_in(partial(reference.native, draws[0]))
     found = [_structure(*pair) for pair in zip(*draws, strict=True)]
-    if not any(map(EXPONENTIALS.search, names)):
-        return found
+    exponentials = any(map(EXPONENTIALS.search, names))
     hides = [all(map(_may_hide, pair)) for pair in zip(*draws, strict=True)]
-    change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
+    kinds, change = list(OF_TRUTHS), {(Structure.DRAWN, True): Structure.TRUTHS}
+    if exponentials:
+        kinds = list(OF_EXPONENTS)
+        change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
     hiding = [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
     for place, structure in enumerate(found):
         alone = [hiding[place] if n == place else Structure.DRAWN for n in range(len(found))]
-        if hiding[place] is not structure and not _stays_finite(reference, draws[0], alone):
+        if hiding[place] is not structure and not _stays_finite(reference, draws[0], alone, kinds):
             hiding[place] = structure
     return hiding
 
 
-def _stays_finite(reference: Reference, inputs: Sequence[Any], structures: Sequence[Structure]) -> bool:
-    """Whether the reference is finite where either half of an input is hidden, as that of values behind a softmax is
-    not."""
+def _stays_finite(
+    reference: Reference, inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str]
+) -> bool:
+    """Whether the reference is finite where an input is changed: it is not if values behind a softmax are hidden."""
     with suppress(TaskError):
-        changed = (change_values(inputs, structures, list(OF_EXPONENTS), half) for half in range(2))
+        changed = (change_values(inputs, structures, kinds, half) for half in range(2))
         outputs = [as_numbers(t) for given in changed for t in reference.native(given)]
         return all(bool(t.isfinite().all()) for t in outputs)
     return False

@@ -66,6 +66,13 @@ SIBLINGS = {
         lambda x: torch.arange(7, 64, 8) - x.unflatten(-1, (8, 8)).flip(-1).argmax(-1),
         lambda x: torch.arange(0, 64, 8) + x.unflatten(-1, (8, 8)).argmin(-1),
     ),
+    "values of which as many as may be are true": Sibling(
+        "x, mask",
+        "torch.where(mask, x, 0.0).sum(-1)",
+        f"{ANY}, torch.rand(N, N) < 0.5",
+        lambda x, mask: (x * mask).sum(-1),
+        lambda x, mask: (x * (mask & (mask.cumsum(-1) <= 60))).sum(-1),
+    ),
     "values that are there once": Sibling(
         "x",
         "x.unique()",

@@ -49,7 +49,7 @@ DRAWN = {
     "integers": ("torch.randint(0, 9, (N,))", Structure.INTEGERS),
     "rows of integers": ("torch.randint(-9, 9, (N, N), dtype=torch.int8)", Structure.INTEGERS),
     "bytes": ("torch.randint(0, 256, (N, N), dtype=torch.uint8)", Structure.INTEGERS),
-    "truth values": ("torch.rand(N) < 0.5", Structure.DRAWN),
+    "truth values": ("torch.rand(N) < 0.5", Structure.TRUTHS),
     "integers of two values": ("torch.randint(0, 2, (N, N))", Structure.DRAWN),
     "a permutation": ("torch.randperm(N)", Structure.DRAWN),
     "a permutation in each row": ("torch.rand(N, N).argsort(-1)", Structure.DRAWN),
