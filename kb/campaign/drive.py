@@ -211,8 +211,8 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         raise CampaignError("a carried campaign needs an author", hint="the tuner alone needs the device at hand")
     part = Part(campaign=campaign.name, group=cell.group, arm=cell.arm.name)
     target = kb.targets.get(plan.target).name
-    own = {"part": part, "target": target, "skills": cell.arm.skills, "documents": cell.arm.documents}
-    return plan.model_copy(update=own)
+    arm = {name: getattr(cell.arm, name) for name in ("skills", "documents", "search")}
+    return plan.model_copy(update={"part": part, "target": target, **arm})
 
 
 def _result(cell: Cell, run: Run | None) -> Result:

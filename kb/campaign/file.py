@@ -14,7 +14,7 @@ from eval.oracle.task import load_task
 from kb.errors import CampaignError, TaskError
 from kb.runs.journal import Rules
 from kb.types.base import Frozen, reason_of
-from kb.types.campaign import Amounts, Skills
+from kb.types.campaign import Amounts, Search, Skills
 from kb.types.kernels import Precision, Task
 
 EVALUATIONS = 8
@@ -25,12 +25,13 @@ _WHICH = {True: Skills.ALL, False: Skills.NONE}
 
 
 class Arm(Frozen):
-    """What authors get beside task and contract. Arms are compared."""
+    """What authors get beside task and contract, and how their answers are searched. Arms are compared."""
 
     name: str = Field(default="kb", min_length=1)
     documents: bool = True
     skills: Annotated[Skills, BeforeValidator(lambda value: _WHICH.get(value, value))] = Skills.ALL
     rules: Rules = Rules.LEARNT
+    search: Search = Search.TWO_LEVEL
 
 
 class Budget(Amounts):

@@ -24,7 +24,7 @@ from kb.catalog import storage_errors
 from kb.errors import CandidateError, RunError
 from kb.storage import sync_folders, write_synced, write_whole
 from kb.types.base import Frozen, reason_of
-from kb.types.campaign import Part, Skills
+from kb.types.campaign import Part, Search, Skills
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, Task
 from kb.types.protocols import Attempt, Proposal, Tried
@@ -83,6 +83,7 @@ class Plan(Frozen):
     a comparison with it shows what skills are worth."""
     rules: Rules = Rules.LEARNT
     skills: Skills = Skills.ALL
+    search: Search = Search.TWO_LEVEL
     documents: bool = True
     """Whether authors are told what documents state, and what limits a kernel by it."""
     part: Part | None = None

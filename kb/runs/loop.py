@@ -13,6 +13,7 @@ from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
+from kb.types.campaign import Search
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
@@ -165,6 +166,7 @@ class Loop:
             skills=skills,
             nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
             seed=run.plan.seed,
+            search=run.plan.search,
         )
 
     def _next_ask(self, move: Move, state: State) -> Ask | None:
@@ -299,10 +301,11 @@ class Loop:
         if not plan.documents:  # their rates say what limits a kernel
             attempts = tuple(_without_limit(one) for one in attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
+        is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search is Search.TWO_LEVEL
         return Request(
             task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
-            base=base, is_searched=plan.synthesizer is SynthesizerKind.AUTHORS, briefing=briefing, skills=skills,
-            rules=self._rules(stage, base), attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
+            base=base, is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(stage, base),
+            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
             seed=plan.seed,
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import inf
 
 from kb.types.base import Frozen
+from kb.types.campaign import Search
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
@@ -72,6 +73,7 @@ class State(Frozen):
     nothing_to_mend: bool = False
     """Whether the diagnosis of the last kernel that passed has no advice."""
     seed: int = 0
+    search: Search = Search.TWO_LEVEL
 
 
 def next_move(state: State, *, writes: bool) -> Move:
@@ -92,6 +94,8 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
 
 def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
+    if state.search is Search.GREEDY:
+        return None
     seen = set[str]()
     for number, attempt in enumerate(state.attempts, start=1):
         kernel = attempt.candidate
@@ -121,6 +125,8 @@ def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int
 
 def next_question(state: State) -> Ask | Stop:
     """What to ask the author when everything is tuned, or while that is done."""
+    if state.search is Search.GREEDY:
+        return _greedy(state.attempts)
     written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
     if not written:
         return Ask(stage=Stage.DRAFT)
@@ -136,6 +142,12 @@ def next_question(state: State) -> Ask | Stop:
         return Ask(stage=Stage.RETHINK)
     steps = sum(one.stage is Stage.IMPROVE for _, one in written)
     return Ask(stage=Stage.IMPROVE, base=beam[steps % len(beam)])
+
+
+def _greedy(attempts: Sequence[Attempt]) -> Ask:
+    if not attempts:
+        return Ask(stage=Stage.DRAFT)
+    return Ask(stage=Stage.IMPROVE if attempts[-1].evidence.passed else Stage.FIX, base=len(attempts))
 
 
 def _beam(attempts: Sequence[Attempt]) -> list[int]:
