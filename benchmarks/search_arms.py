@@ -64,9 +64,13 @@ def paired(runs: Sequence[Run]) -> list[tuple[Search, Search]]:
 
 def structures(run: Run) -> list[Structure]:
     written = [n for n, attempt in enumerate(run.attempts) if attempt.stage]
-    tokens = list(accumulate(e.usage.total for e in run.exchanges if e.answered and not e.outcome))
     ends = [*written[1:], len(run.attempts)]
-    return [Structure(run.attempts[a:b], t) for a, b, t in zip(written, ends, tokens, strict=False)]
+    return [Structure(run.attempts[a:b], t) for a, b, t in zip(written, ends, accumulate(asked(run)), strict=False)]
+
+
+def asked(run: Run) -> list[int]:
+    """The tokens of each request that was answered; what one that a kill lost may have cost counts nowhere."""
+    return [exchange.usage.total for exchange in run.exchanges if exchange.answered]
 
 
 def best(search: Search) -> float:
@@ -114,7 +118,7 @@ def compared(pairs: Sequence[tuple[Search, Search]]) -> dict:
 def totals(runs: Sequence[Run]) -> dict:
     searches = [structures(run) for run in runs]
     answers = [structure.verdicts[0] for search in searches for structure in search]
-    tokens, wins = sum(run.spent.usage.total for run in runs), sum(best(search) > 1.0 for search in searches)
+    tokens, wins = sum(sum(asked(run)) for run in runs), sum(best(search) > 1.0 for search in searches)
     return {
         "correct first tries": sum(search[0].verdicts[0].passed for search in searches if search),
         "answers": len(answers),
@@ -134,7 +138,7 @@ def row(run: Run) -> dict:
     return {
         "task": run.plan.task.name,
         "arm": run.plan.part.arm if run.plan.part else "",
-        "tokens": run.spent.usage.total,
+        "tokens": sum(asked(run)),
         "ended": run.ended,
         "attempts": [
             {"stage": attempt.stage or "tuned", "outcome": attempt.evidence.outcome, "note": attempt.note}
