@@ -1,6 +1,6 @@
 """Compare the two searches of `search-arms.toml` at equal structures and at equal tokens, from the journals.
 
-    kb campaign search-arms.toml       # a copy of the file, beside KernelBench; its batches are judged on a GPU
+    kb campaign search-arms.toml       # a copy of the file, beside KernelBench; arms_batch.py says what comes next
     python -m benchmarks.search_arms --out benchmarks/results/search-arms-h200.json
 
 A structure is an answer of an author; the settings that the tuner found for it count with it. Tokens are those of
@@ -50,7 +50,9 @@ def main() -> None:
             raise SystemExit(f"this home has no campaign {NAME}")
         runs = [run for run in runs_of(home, campaign) if run and run.attempts]
     pairs = paired(runs)
-    write_result(options.out, {"arms": summary(pairs, runs), "runs": [row(run) for run in runs]}, LIBRARIES)
+    places = [attempt.evidence.environment for run in runs for attempt in run.attempts if attempt.evidence.timing]
+    rows = [row(run) for run in runs]
+    write_result(options.out, {"judged on": places[:1], "arms": summary(pairs, runs), "runs": rows}, LIBRARIES)
 
 
 def paired(runs: Sequence[Run]) -> list[tuple[Search, Search]]:

@@ -108,11 +108,12 @@ def tuning(state: State) -> Measure | Submit | None:
         for point in finalists(kernel.parameters, tried):
             tuned = kernel.with_parameters(point)
             if all(tuned.digest != other.candidate.digest for other in state.attempts):
-                return Submit(proposal=_tuned(attempt, number, tuned, point, len(tried)))
+                return Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
     return None
 
 
-def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+    """The proposal to judge a kernel in full with values that were among the fastest of those tried."""
     values = ", ".join(f"{name}={value}" for name, value in point.items())
     return Proposal(
         candidate=tuned,
