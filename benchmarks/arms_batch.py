@@ -16,7 +16,6 @@ from benchmarks.arms_judge import TUNED, WANTED
 from eval.batch.pack import ROOT, read_batch
 from eval.languages.registry import language_named
 from kb.runs.journal import JournalEntry
-from kb.types.campaign import Search
 from kb.types.evidence import Evidence
 from kb.types.protocols import Proposal, Tried
 from kb.usecases.batches import take
@@ -44,7 +43,7 @@ def pack(home: KnowledgeBase, folder: Path) -> None:
     for entry in read_batch(folder).entries.values():
         run, kernel = home.runs.get(entry.run), entry.proposal.candidate
         is_known = any(one.template == kernel.template_digest for one in run.tried)
-        if run.plan.search is Search.TWO_LEVEL and kernel.parameters and not is_known:
+        if run.plan.search == "two-level" and kernel.parameters and not is_known:
             proposal = entry.proposal.model_dump(mode="json")
             wanted[kernel.digest] = {"run": run.id, "number": run.step, "seed": run.plan.seed, "proposal": proposal}
     for name in TUNER:

@@ -14,8 +14,9 @@ from eval.oracle.task import load_task
 from kb.errors import CampaignError, TaskError
 from kb.runs.journal import Rules
 from kb.types.base import Frozen, reason_of
-from kb.types.campaign import Amounts, Search, Skills
+from kb.types.campaign import Amounts, Skills
 from kb.types.kernels import Precision, Task
+from synth.search.moves import SearchName
 
 EVALUATIONS = 8
 """Verdicts for a task where the file sets no limit."""
@@ -31,7 +32,7 @@ class Arm(Frozen):
     documents: bool = True
     skills: Annotated[Skills, BeforeValidator(lambda value: _WHICH.get(value, value))] = Skills.ALL
     rules: Rules = Rules.LEARNT
-    search: Search = Search.TWO_LEVEL
+    search: SearchName = "two-level"
 
 
 class Budget(Amounts):

@@ -13,7 +13,6 @@ from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
-from kb.types.campaign import Search
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
@@ -301,12 +300,11 @@ class Loop:
         if not plan.documents:  # their rates say what limits a kernel
             attempts = tuple(_without_limit(one) for one in attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
-        is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search is Search.TWO_LEVEL
+        is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search == "two-level"
         return Request(
             task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
             base=base, is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(stage, base),
-            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
-            seed=plan.seed,
+            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
     @property

@@ -16,15 +16,6 @@ class Skills(StrEnum):
     NONE = "none"
 
 
-class Search(StrEnum):
-    """How a run with authors decides what it asks next."""
-
-    TWO_LEVEL = "two-level"
-    """Several structures, whose parameters are tuned, and small steps from the fastest."""
-    GREEDY = "greedy"
-    """Each answer improves the last one, or mends it; nothing is tuned."""
-
-
 class Part(Frozen):
     """The place of a run in a campaign."""
 

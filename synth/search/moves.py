@@ -8,9 +8,9 @@ of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a
 import random
 from collections.abc import Sequence
 from math import inf
+from typing import Literal
 
 from kb.types.base import Frozen
-from kb.types.campaign import Search
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
@@ -60,6 +60,8 @@ class Stop(Frozen):
 
 
 Move = Measure | Submit | Ask | Stop
+SearchName = Literal["two-level", "greedy"]
+"""Several structures, whose parameters are tuned; or each answer improves the last one or mends it."""
 
 
 class State(Frozen):
@@ -73,7 +75,7 @@ class State(Frozen):
     nothing_to_mend: bool = False
     """Whether the diagnosis of the last kernel that passed has no advice."""
     seed: int = 0
-    search: Search = Search.TWO_LEVEL
+    search: SearchName = "two-level"
 
 
 def next_move(state: State, *, writes: bool) -> Move:
@@ -94,7 +96,7 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
 
 def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
-    if state.search is Search.GREEDY:
+    if state.search == "greedy":
         return None
     seen = set[str]()
     for number, attempt in enumerate(state.attempts, start=1):
@@ -126,7 +128,7 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 
 def next_question(state: State) -> Ask | Stop:
     """What to ask the author when everything is tuned, or while that is done."""
-    if state.search is Search.GREEDY:
+    if state.search == "greedy":
         return _greedy(state.attempts)
     written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
     if not written:

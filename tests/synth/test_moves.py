@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from eval.languages.registry import CPP
-from kb.types.campaign import Search
 from kb.types.evidence import Bottleneck, Outcome
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, RecalledSkill, Stage, Tried
@@ -72,14 +71,14 @@ def test_the_next_question(written: Sequence[tuple[Stage, float]], move: Move) -
 def test_a_greedy_search_goes_on_from_the_last_answer(written: Sequence[tuple[Stage, float]], ask: Ask) -> None:
     attempts = tuple(attempt(number, *one) for number, one in enumerate(written, start=1))
 
-    assert next_move(State(language="cpp", attempts=attempts, search=Search.GREEDY), writes=True) == ask
+    assert next_move(State(language="cpp", attempts=attempts, search="greedy"), writes=True) == ask
 
 
 def test_a_greedy_search_tunes_nothing() -> None:
     tuned = tuned_state()
 
     assert isinstance(next_move(tuned, writes=True), Measure)
-    assert isinstance(next_move(tuned.model_copy(update={"search": Search.GREEDY}), writes=True), Ask)
+    assert isinstance(next_move(tuned.model_copy(update={"search": "greedy"}), writes=True), Ask)
 
 
 def test_small_steps_take_turns_at_the_two_fastest_structures_and_large_ones_come_between() -> None:
