@@ -204,14 +204,12 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         language=campaign.language,
         evaluations=each.evaluations or 0,
         seed=campaign.seed,
-        rules=cell.arm.rules,
     )
     must_be_paid(seats_of(kb.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
     if campaign.judge == "carried" and plan.synthesizer is not SynthesizerKind.AUTHORS:
         raise CampaignError("a carried campaign needs an author", hint="the tuner alone needs the device at hand")
     part = Part(campaign=campaign.name, group=cell.group, arm=cell.arm.name)
-    target = kb.targets.get(plan.target).name
-    own = {"part": part, "target": target, "skills": cell.arm.skills, "documents": cell.arm.documents}
+    own = cell.arm.model_dump(exclude={"name"}) | {"part": part, "target": kb.targets.get(plan.target).name}
     return plan.model_copy(update=own)
 
 

@@ -16,6 +16,7 @@ from kb.runs.journal import Rules
 from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Amounts, Skills
 from kb.types.kernels import Precision, Task
+from synth.search.moves import SearchName
 
 EVALUATIONS = 8
 """Verdicts for a task where the file sets no limit."""
@@ -25,12 +26,13 @@ _WHICH = {True: Skills.ALL, False: Skills.NONE}
 
 
 class Arm(Frozen):
-    """What authors get beside task and contract. Arms are compared."""
+    """What authors get beside task and contract, and how their answers are searched. Arms are compared."""
 
     name: str = Field(default="kb", min_length=1)
     documents: bool = True
     skills: Annotated[Skills, BeforeValidator(lambda value: _WHICH.get(value, value))] = Skills.ALL
     rules: Rules = Rules.LEARNT
+    search: SearchName = "two-level"
 
 
 class Budget(Amounts):

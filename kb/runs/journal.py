@@ -31,7 +31,7 @@ from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
 from synth.prompts.prompt import Prompt
-from synth.search.moves import Ask
+from synth.search.moves import Ask, SearchName
 
 JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
 NAME_CHARACTERS = 100
@@ -79,10 +79,10 @@ class Plan(Frozen):
     """Maximum number of candidates to judge."""
     seed: int = 0
     control: bool = False
-    """Whether it is a control run, which has only the kernels that ship with kb, as if never tried, and publishes none:
-    a comparison with it shows what skills are worth."""
+    """Whether it has only the kernels that ship with kb, as if never tried, and publishes none, for a comparison."""
     rules: Rules = Rules.LEARNT
     skills: Skills = Skills.ALL
+    search: SearchName = "two-level"
     documents: bool = True
     """Whether authors are told what documents state, and what limits a kernel by it."""
     part: Part | None = None

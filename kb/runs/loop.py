@@ -165,6 +165,7 @@ class Loop:
             skills=skills,
             nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
             seed=run.plan.seed,
+            search=run.plan.search,
         )
 
     def _next_ask(self, move: Move, state: State) -> Ask | None:
@@ -296,11 +297,11 @@ class Loop:
         if not plan.documents:  # their rates say what limits a kernel
             attempts = tuple(_without_limit(one) for one in attempts)
         briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
+        is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search == "two-level"
         return Request(
             task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
-            base=base, is_searched=plan.synthesizer is SynthesizerKind.AUTHORS, briefing=briefing, skills=skills,
-            rules=self._rules(stage, base), attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
-            seed=plan.seed,
+            base=base, is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(stage, base),
+            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
     @property

@@ -8,6 +8,7 @@ of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a
 import random
 from collections.abc import Sequence
 from math import inf
+from typing import Literal
 
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
@@ -59,6 +60,8 @@ class Stop(Frozen):
 
 
 Move = Measure | Submit | Ask | Stop
+SearchName = Literal["two-level", "greedy"]
+"""Several structures, whose parameters are tuned; or each answer improves the last one or mends it."""
 
 
 class State(Frozen):
@@ -72,6 +75,7 @@ class State(Frozen):
     nothing_to_mend: bool = False
     """Whether the diagnosis of the last kernel that passed has no advice."""
     seed: int = 0
+    search: SearchName = "two-level"
 
 
 def next_move(state: State, *, writes: bool) -> Move:
@@ -92,6 +96,8 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
 
 def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
+    if state.search == "greedy":
+        return None
     seen = set[str]()
     for number, attempt in enumerate(state.attempts, start=1):
         kernel = attempt.candidate
@@ -104,11 +110,12 @@ def tuning(state: State) -> Measure | Submit | None:
         for point in finalists(kernel.parameters, tried):
             tuned = kernel.with_parameters(point)
             if all(tuned.digest != other.candidate.digest for other in state.attempts):
-                return Submit(proposal=_tuned(attempt, number, tuned, point, len(tried)))
+                return Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
     return None
 
 
-def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+    """The proposal to judge a kernel in full with values that were among the fastest of those tried."""
     values = ", ".join(f"{name}={value}" for name, value in point.items())
     return Proposal(
         candidate=tuned,
@@ -121,6 +128,8 @@ def _tuned(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int
 
 def next_question(state: State) -> Ask | Stop:
     """What to ask the author when everything is tuned, or while that is done."""
+    if state.search == "greedy":
+        return _greedy(state.attempts)
     written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
     if not written:
         return Ask(stage=Stage.DRAFT)
@@ -136,6 +145,12 @@ def next_question(state: State) -> Ask | Stop:
         return Ask(stage=Stage.RETHINK)
     steps = sum(one.stage is Stage.IMPROVE for _, one in written)
     return Ask(stage=Stage.IMPROVE, base=beam[steps % len(beam)])
+
+
+def _greedy(attempts: Sequence[Attempt]) -> Ask:
+    if not attempts:
+        return Ask(stage=Stage.DRAFT)
+    return Ask(stage=Stage.IMPROVE if attempts[-1].evidence.passed else Stage.FIX, base=len(attempts))
 
 
 def _beam(attempts: Sequence[Attempt]) -> list[int]:

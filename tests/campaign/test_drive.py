@@ -269,3 +269,15 @@ def test_arms_are_runs_of_their_own_and_one_without_skills_publishes_none(
     prompt = by_arm["alone"].prompt(1)
     assert prompt is not None
     assert prompt.cited == ()
+
+
+def test_an_arm_that_searches_greedily_asks_for_no_settings(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    go(kb, campaign_file(FILE + '[[arms]]\nname = "kb"\n[[arms]]\nname = "greedy"\nsearch = "greedy"\n'))
+
+    prompts = {run.plan.part.arm: run.prompt(1) for run in kb.runs if run.plan.part}
+    assert {arm: prompt is not None and "settings:" in prompt.text for arm, prompt in prompts.items()} == {
+        "kb": True,
+        "greedy": False,
+    }

@@ -58,6 +58,29 @@ def test_the_next_question(written: Sequence[tuple[Stage, float]], move: Move) -
     assert after(*written) == move
 
 
+@pytest.mark.parametrize(
+    ("written", "ask"),
+    [
+        ([], Ask(stage=DRAFT)),
+        ([(DRAFT, 1.0)], Ask(stage=IMPROVE, base=1)),
+        ([(DRAFT, 2.0), (IMPROVE, 1.0)], Ask(stage=IMPROVE, base=2)),
+        ([(DRAFT, 2.0), *[(IMPROVE, REFUSED)] * 3], Ask(stage=FIX, base=4)),
+    ],
+    ids=["the first", "improve it", "the last one, not the best", "mend it, however often"],
+)
+def test_a_greedy_search_goes_on_from_the_last_answer(written: Sequence[tuple[Stage, float]], ask: Ask) -> None:
+    attempts = tuple(attempt(number, *one) for number, one in enumerate(written, start=1))
+
+    assert next_move(State(language="cpp", attempts=attempts, search="greedy"), writes=True) == ask
+
+
+def test_a_greedy_search_tunes_nothing() -> None:
+    tuned = tuned_state()
+
+    assert isinstance(next_move(tuned, writes=True), Measure)
+    assert isinstance(next_move(tuned.model_copy(update={"search": "greedy"}), writes=True), Ask)
+
+
 def test_small_steps_take_turns_at_the_two_fastest_structures_and_large_ones_come_between() -> None:
     moves = [after(*DRAFTED, *[(IMPROVE, 3.0 + step) for step in range(steps)], seed=1) for steps in range(40)]
 
