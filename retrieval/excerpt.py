@@ -120,13 +120,13 @@ def parts_of(passage: Passage) -> list[Part]:
             parts.extend(Part("sentence", sentence.rstrip(), block) for sentence in SENTENCE.findall(joined))
             paragraph.clear()
 
-    lines = text.split("\n")
-    for line, following in pairwise([*lines, ""]):
+    for line, following in pairwise([*text.split("\n"), ""]):
         if line.startswith("```"):
             end_paragraph()
             code, block, language = not code, block + 1, (line.strip("` "),)
         elif code:
-            parts.append(Part("line", line, block, language))
+            said = re.search(r"\w|^\s*$", line) or not parts or parts[-1].block != block  # `}` alone says nothing
+            parts.append(Part("line", line if said else f"{parts.pop().text}\n{line}", block, language))
         elif line.startswith("|"):
             end_paragraph()
             if RULE.fullmatch(following):
