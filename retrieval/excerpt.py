@@ -192,8 +192,9 @@ def _alone(part: Part, hit: Hit) -> str:
 
 def with_headers(row: Part) -> str:
     """The cells of a row, each with its header; a cell that spans columns of one name once."""
-    cells = zip(row.header, row.cells, strict=False)
-    return "; ".join(dict.fromkeys(f"{name} = {cell}" if name else cell for name, cell in cells if cell))
+    cells = [cell for cell in zip(row.header, row.cells, strict=False) if cell[1]]
+    apart = [cell for cell, before in zip(cells, [None, *cells], strict=False) if cell != before or not cell[0]]
+    return "; ".join(f"{name} = {cell}" if name else cell for name, cell in apart)
 
 
 def _cells(line: str) -> tuple[str, ...]:

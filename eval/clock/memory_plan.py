@@ -14,10 +14,10 @@ SETS = 0.25
 MOST_SLOTS = 16
 """As in DeviceMemory."""
 SLOTS, SLOTS_BESIDE = 1 / 16, 1 / 8
-"""Share that the inputs and outputs of a timed worker may take, and share of what its session leaves free. The more a
-worker has at once, the less of a question can one call use to work unseen."""
+"""Most that the inputs and outputs of a timed worker may take of the GPU's memory, and of what a session leaves free.
+The more calls share a question, the less of it can one of them use to work unseen."""
 SLOTS_APART = 3
-"""So many times as much take those of the candidate, and what the judge has of a batch."""
+"""So many times as much as one worker's take the candidate's inputs and outputs, and the judge's copies for a batch."""
 BESIDE = 1 / 32
 """Share that a worker may take beside its tensors, at least."""
 

@@ -20,8 +20,8 @@ SOME_TOLERANCE = 0.25
 """Part of a call that may be hidden in one call of four."""
 UNSEEN, UNSEEN_OF_REPLAYS = {"cpu": 2.5, "cuda": 2.0}, 0.3
 """A candidate that answers in the worker's place can hide this many times the time in which an honest worker answers,
-by where torch keeps the tensors, and where honest workers replay recorded calls. Found by experiment with candidates in
-C (judge-doubt-h200.json): beside replays they saved .08 to .25 of that time, medians of three."""
+`UNSEEN` by where torch keeps the tensors, `UNSEEN_OF_REPLAYS` where honest workers replay recorded calls. Found by
+experiment with candidates in C (judge-doubt-h200.json): beside replays they saved .08 to .25 of that time."""
 MIDDLE, UPPER = 0.5, 0.75
 """Quantiles at which the clocks are compared."""
 BETWEEN_FACTOR = 4.0

@@ -36,7 +36,7 @@ class Expected(NamedTuple):
     layouts: Tensors
     """The outputs of the reference itself, without values."""
     apart: bool
-    """Whether no two outputs of the reference share memory."""
+    """Whether each output of the reference lies in a storage of its own, so that none share memory."""
 
 
 class _Run(NamedTuple):

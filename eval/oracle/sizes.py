@@ -100,7 +100,7 @@ def _all_odd(sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _all_even(sizes: dict[str, int]) -> dict[str, int]:
-    """The same with two or four times as large sizes: blocks of two or four divide them, and larger ones do not."""
+    """Sizes near these, each two or four times an odd number: blocks of two or four divide them, larger ones do not."""
     factors = {name: random.SystemRandom().choice((2, 4)) for name in sizes}
     parts = _all_odd({name: size // factors[name] for name, size in sizes.items()})
     return {name: factors[name] * part for name, part in parts.items()}

@@ -140,7 +140,8 @@ class Trial(WorkerSettings):
                         self.build(worker, case.reference, case)
                         built_for = case.reference
                     results.append(self._try(worker, case, settles=first))
-                    if number == 0 and not case.is_large and self.language.strided:  # others allocate no outputs
+                    allocates = self.language.strided and Guard.ALIASING in self.guards
+                    if number == 0 and not case.is_large and allocates:
                         self._check_apart(worker, case)
                 except Fault as fault:
                     raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
@@ -254,8 +255,11 @@ class Trial(WorkerSettings):
         """Raises Fault if two calls give the same memory, so that the second changes what the first has returned."""
         self.send_inputs(worker, self.share(worker, [case.inputs] * 2))
         report = self.call(worker, ALL)
-        half = len(report.outputs) // 2
-        if Guard.ALIASING in self.guards and _any_share(product(report.outputs[:half], report.outputs[half:])):
+        half = len(case.expected)
+        first, second = report.part(0, half), report.part(half, len(report.outputs))
+        for part in (first, second):
+            self.read_outputs(worker, part, case)  # it raises if what is reported is not valid
+        if _any_share(product(first.outputs, second.outputs)):
             raise Fault(Outcome.STALE_OUTPUT, "a later call writes to the memory of an output that is still in use")
         self.release_outputs(worker, report)
 

@@ -90,7 +90,7 @@ def context(
     numbers: Numbers = False,
     seen: Seen = None,
     budget: Budget = None,
-    page: Annotated[int, typer.Option(min=1, metavar="N", help="Go on where the page before stopped.")] = 1,
+    page: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="Go on where the page before stopped.")] = 1,
     whole: Annotated[bool, typer.Option("--whole", help="Whole passages, as many as fit the budget.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -108,6 +108,8 @@ def context(
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
         if whole or budget is not None:
+            if page > 1:
+                raise typer.BadParameter("--page shows lines: leave out --whole and --budget")
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
             show_result(packed, _show_context, as_json=as_json)
             text = packed.text
@@ -222,7 +224,7 @@ def _show_answer(found: "Answer", *, page: int) -> None:
     show_notes(found, label=found.status)
     if found.text:
         show_text(found.text)
-        show(f"\n(--page {page + 1} goes on)")
+        show(f"\n(--page {page + 1} shows what is left)")
 
 
 def _show_places(found: "NamedPlaces") -> None:

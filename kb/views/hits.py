@@ -20,7 +20,7 @@ class FoundPassage(Item):
     trust: Trust
     title: str
     text: str = ""
-    """What answers, whole; `[...]` stands for what is left out. Empty if a better passage is clearly ahead."""
+    """What answers, whole; `[...]` stands for what is left out. Empty if none of it is among the likeliest."""
     about: tuple[str, ...] = ()
     """Siblings of the target that it is about: numbers in this passage are theirs, not the target's."""
     without: tuple[str, ...] = ()
@@ -57,6 +57,9 @@ class FoundPassages(Listing):
         return super().first(1).with_(passages=(cut,))
 
 
+CUT = "the end of this page is cut: ask for it again with more max_tokens, because the next page does not repeat it"
+
+
 class Answer(Response):
     status: Status
     """`insufficient` means that the documents do not answer."""
@@ -70,7 +73,7 @@ class Answer(Response):
         return len(self.text)
 
     def first(self, n: int) -> Self:
-        return self.with_(text=self.text[:n], truncated=True)
+        return self.with_(text=self.text[:n], truncated=True, notes=(*self.notes, CUT))
 
 
 class PackedContext(Response):

@@ -15,6 +15,8 @@ OVER = {
     **dict.fromkeys(("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"), 1),
 }
 """The dimension along which others reduce, if the task's parameters have one dimension."""
+PYTHON = ("max", "min", "sum")
+"""Python's own functions, which reduce no tensor along a dimension."""
 _NUMBERS = re.compile(r"[-\d, ()\[\]]+")
 LONGEST_ROW = 16384
 """Most elements of a row that one program holds in registers."""
@@ -38,9 +40,10 @@ def _along(node: ast.AST, interface: Interface) -> list[int]:
     """The dimensions along which a call reduces."""
     if not isinstance(node, ast.Call):
         return []
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    own = getattr(node.func, "id", "")
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else "" if own in PYTHON else own
     if name in OVER and all(len(t.shape) <= 1 for t in interface.state):
         return [OVER[name]]
-    given = [key.value for key in node.keywords if key.arg == "dim"] or node.args
+    given = [key.value for key in node.keywords if key.arg in ("dim", "axis")] or node.args
     numbers = [text for text in map(ast.unparse, given) if _NUMBERS.fullmatch(text)] if ALONG.fullmatch(name) else []
     return [int(dim) for dim in re.findall(r"-?\d+", " ".join(numbers))]

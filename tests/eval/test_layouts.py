@@ -151,3 +151,26 @@ def test_an_output_that_was_not_put_in_order_is_refused() -> None:
 
     with pytest.raises(Fault, match="in another order"):
         output_stride(case, "(x + 1).t()", before="torch.Tensor.contiguous = lambda x: x")
+
+
+SECOND_CALL = """
+import torch
+class ModelNew(torch.nn.Module):
+    calls = 0
+    def forward(self, x):
+        self.calls += 1
+        y = x + 1
+        return {result} if self.calls > 1 else y
+"""
+
+
+@pytest.mark.parametrize("result", ["y.to_sparse()", "(y, y)", "torch.empty_strided((8, 6), (0, 1))", "y.double()"])
+def test_what_a_later_call_gives_is_refused_and_does_not_end_the_judge(result: str) -> None:
+    told = Task(name="plus", source=FILE.format(result="x + 1", drawn=LAYOUTS["in a row"]))
+    candidate = Candidate(language=TORCH.name, source=SECOND_CALL.format(result=result))
+    trial = Trial(candidate, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S)
+
+    with pytest.raises(Fault) as caught:
+        trial.check([given_case("own sizes", Reference(told, seed=0))], [])
+
+    assert caught.value.outcome == "bad_output"

@@ -216,7 +216,7 @@ def _compute_in_bfloat16() -> None:
     adds and multiplies their bits as integers, and drops bits where it should round."""
     import numpy
     from triton import language
-    from triton.runtime.interpreter import TensorHandle
+    from triton.runtime.interpreter import ReduceOps, TensorHandle
     from triton.runtime.interpreter import interpreter_builder as builder
 
     def is_narrow(x: Any) -> bool:
@@ -240,12 +240,24 @@ def _compute_in_bfloat16() -> None:
     cast, multiply = builder.cast_impl, builder.create_dot
 
     def converted(source: Any, wanted: Any) -> Any:
-        if is_narrow(source) and wanted.scalar == language.float32:
-            return widened(source)
-        narrows = source.dtype.scalar == language.float32 and wanted.scalar == language.bfloat16
-        return rounded(source) if narrows else cast(source, wanted)
+        is_number = wanted.scalar.is_floating() or wanted.scalar.is_int()
+        if is_number and is_narrow(source) and wanted.scalar != language.bfloat16:
+            return cast(widened(source), wanted)
+        if wanted.scalar == language.bfloat16 and not is_narrow(source):
+            return rounded(cast(source, wanted.with_element_ty(language.float32)))
+        return cast(source, wanted)
 
-    builder.cast_impl = converted
+    def constant(value: float) -> Any:
+        return rounded(builder.get_fp32(value))
+
+    def summed(operation: Any, given: Any) -> Any:
+        if not is_narrow(given.handle):
+            return add_up(operation, given)
+        total = add_up(operation, operation.to_tensor(widened(given.handle).data, language.float32))
+        return operation.to_tensor(rounded(total.handle).data, language.bfloat16)
+
+    add_up, ReduceOps.sum = ReduceOps.sum, summed
+    builder.cast_impl, builder.get_bf16 = converted, constant
     builder.create_dot = lambda a, b, *rest: multiply(widened(a), widened(b), *rest)
 
 
