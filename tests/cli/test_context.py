@@ -15,7 +15,7 @@ def test_the_lines_that_answer_stand_below_their_citation_and_nothing_else_is_sh
     first = shown[0].removeprefix("[").split()[0]
     assert "64" in shown[1]
     assert "64" in run("cite", first).out
-    assert shown[-1].endswith("--page 2 goes on)")
+    assert shown[-1].endswith("--page 2 shows what is left)")
 
 
 def test_the_next_pages_have_other_lines_until_nothing_is_left(run: Run, stored: Path) -> None:
