@@ -16,7 +16,7 @@ COMMANDS = {
         "local data share",
         "--target",
         "mi210",
-    ): "page 2 goes on",
+    ): "page 2 shows what is left",
     (
         "context",
         "local data share",
