@@ -33,7 +33,7 @@ SLEEP_CYCLES = 1_000_000
 """The GPU waits so long while the calls that it is timed for are queued."""
 
 Values = tuple[int, ...]
-"""A setting, in the order of the kernel's choices."""
+"""The values of a setting, in the order of the kernel's choices."""
 
 
 class Kernel(NamedTuple):

@@ -36,7 +36,7 @@ class RoundTimes(NamedTuple):
     idle: list[CallTime]
     """Those of the idle worker; empty if there is none, because calls are long or all workers replay theirs."""
     unseen: float = UNSEEN["cpu"]
-    """So many times the time in which an honest worker answers a call could work unseen."""
+    """A call can work unseen for this many times as long as an honest worker takes to answer."""
 
     def honest(self, baseline: str) -> list[CallTime]:
         """The calls that show how long honest questions and replies take."""

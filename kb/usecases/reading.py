@@ -38,7 +38,7 @@ _DEFINES = re.compile(r"^\s*(?:@|def |class |func |[\w:*&<> ]+\w\([^;]*\)\s*\{)"
 _CODE, _LONG_NAME = re.compile(r"`[^`]*`"), re.compile(r"\w{4,}")
 """Code in a sentence, and the names in it that tell what it is about."""
 TRIED = 8
-"""Best statements of documents that are tried for a phrasing."""
+"""At most so many statements of documents, the best ones, are tried for a phrasing."""
 LEAST_WORDS = 6
 """A shorter statement of a document is a title or a caption, unless it has a listing."""
 IN_LANGUAGE, IN_OPERATION, IN_ERRATA = 0.1, 0.1, 0.3

@@ -146,8 +146,8 @@ def submit(
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
-    kept = "this kernel was judged before: its verdict is the earlier one, and counts no second time"
-    again = "submit this kernel again when the machine is less busy: it counts no second time"
+    kept = "this kernel was judged before: this is its earlier verdict, which counts once"
+    again = "submit this kernel again when the machine is less busy: it counts once"
     notes = [kept] * (before == evidence) + [again] * evidence.disturbed
     if tune and run.tried == tried:
         why = "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"

@@ -14,7 +14,7 @@ OVER = {
     **dict.fromkeys(("LayerNorm", "layer_norm", "RMSNorm", "rms_norm"), -1),
     **dict.fromkeys(("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"), 1),
 }
-"""The dimension along which others reduce, if the task's parameters have one dimension."""
+"""The dimension along which other functions reduce, if the task's parameters have one dimension."""
 PYTHON = ("max", "min", "sum")
 """Python's own functions, which reduce no tensor along a dimension."""
 _NUMBERS = re.compile(r"[-\d, ()\[\]]+")

@@ -1,4 +1,4 @@
-"""Returns one tensor twice, so that a change of one output is one of the other."""
+"""Returns one tensor twice, so that whoever changes one output changes the other."""
 
 import torch
 
