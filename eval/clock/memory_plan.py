@@ -61,6 +61,11 @@ class MemoryPlan(NamedTuple):
         """Whether expected outputs and the errors allowed can stay on the GPU beside a session."""
         return self.timed + 2 * self.outputs <= ROOMY * self.total
 
+    @property
+    def starts_beside_cases(self) -> bool:
+        """Whether baselines may start while expected outputs of cases are computed."""
+        return self.expected + self.worker <= MOST * self.total
+
     def starts_together(self, workers: int) -> bool:
         """Whether so many workers may run beside a session."""
         return workers * self.worker <= SETS * self.total

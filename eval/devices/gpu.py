@@ -79,6 +79,10 @@ class Gpu(TimingDevice):
     def check_room(cls, interface: Interface) -> None:
         _plan_of(interface).check()
 
+    def start(self) -> None:
+        if self._plan.starts_beside_cases:  # otherwise they start when they are timed
+            super().start()
+
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
     ) -> Verdict:

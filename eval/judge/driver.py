@@ -31,6 +31,9 @@ KNOWS_S = 2.0
 LOG = ".log"
 _STAYING: list[subprocess.Popen[bytes]] = []
 """Judges that this process has started and does not end: Python warns of the end of a Popen before its process."""
+JUDGES_MEMORY = {**REUSED_MEMORY, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
+"""Environment of the judge's process. What torch has freed on a GPU would otherwise lie in pieces of which none is large
+enough: of 24 GiB up to 9 (judge-h200.json)."""
 STDERR = 2
 """The judge's output goes to stderr, for people."""
 
@@ -105,7 +108,7 @@ class LocalJudge:
         if not is_installed("torch"):
             raise MissingLibraryError("torch")
         self._workloads, self._stay, self._describes = max(1, len(task.workloads)), stay, describe
-        variables = {**(environment or {}), **REUSED_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
+        variables = {**(environment or {}), **JUDGES_MEMORY, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"}
         assignment = Assignment(
             task=task, target=target, isa=isa or ABSENT, facts=tuple(facts), call_s=call_s, toolchain=toolchain,
             counterexamples=cache / "refused" / f"{slug(str(isa or target))}-{task.digest}.jsonl",
