@@ -115,16 +115,14 @@ class Reference:
             perturbed: A seed; all of them are changed at random, except whole numbers.
             by: The change, about so many times their values. The opposite one has the other sign.
         """
-        exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
-        to_float64 = partial(_float64, device=self.device)
-        if perturbed is not None:
-            generator = torch.Generator(self.device).manual_seed(perturbed)
-            to_float64 = partial(_perturb, device=self.device, generator=generator, by=by)
-            for tensor in filter(is_float, exact.state_dict().values()):
-                tensor.copy_(to_float64(tensor))
+        exact = self._guarded("a copy of its model in float64", self._in_float64)
+        generator = None if perturbed is None else torch.Generator(self.device).manual_seed(perturbed)
+        change = partial(_perturb, generator=generator, by=by)
+        for tensor in filter(is_float, exact.state_dict().values()):
+            change(tensor)
 
         def exact_input(x: torch.Tensor) -> torch.Tensor:
-            values = to_float64(stored_once(x))
+            values = change(_float64(stored_once(x), device=self.device))
             return values if x.is_contiguous() else laid_out(values, x)
 
         inputs64 = [exact_input(x) if is_float(x) else x for x in inputs]
@@ -134,6 +132,14 @@ class Reference:
         with InFloat64(pairs):
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
+
+    def _in_float64(self) -> torch.nn.Module:
+        """A copy of the model. There may be no room for a copy of its parameters in their own type beside it."""
+        exact: dict[int, Any] = {}
+        for tensor in filter(is_float, (*self.model.parameters(), *self.model.buffers())):
+            values = _float64(tensor, device=self.device)
+            exact[id(tensor)] = torch.nn.Parameter(values) if isinstance(tensor, torch.nn.Parameter) else values
+        return copy.deepcopy(self.model, exact).double()
 
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes."""
@@ -223,20 +229,20 @@ def _float64(x: torch.Tensor, *, device: str) -> torch.Tensor:
     return exact
 
 
-def _perturb(x: torch.Tensor, *, device: str, generator: torch.Generator, by: float) -> torch.Tensor:
-    """A copy in float64, each value changed by 0.5 to 1.5 times `by` of it, up or down.
+def _perturb(values: torch.Tensor, *, generator: torch.Generator | None, by: float) -> torch.Tensor:
+    """Change each value of a contiguous tensor in place by 0.5 to 1.5 times `by` of it, up or down; return the tensor.
 
-    Whole numbers may be codes, and stay.
+    Whole numbers may be codes, and stay; without a generator, all do.
     """
-    perturbed = _float64(x, device=device)
-    parts = [part for _, (part,) in blocks(device, perturbed)]
-    if all(torch.equal(part, part.round()) for part in parts):
-        return perturbed
+    device = values.device.type
+    parts = [part for _, (part,) in blocks(device, values)]
+    if generator is None or all(torch.equal(part, part.round()) for part in parts):
+        return values
     for part in parts:
         change = torch.rand(part.shape, generator=generator, device=device).sub_(0.5)
         change += torch.copysign(torch.tensor(0.5), change).add_(change)
         part.addcmul_(part, change.double(), value=by)
-    return perturbed
+    return values
 
 
 def copied(x: torch.Tensor, device: str) -> torch.Tensor:
