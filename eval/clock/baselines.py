@@ -189,6 +189,11 @@ class Baselines:
         with as_judge_errors():
             self.workers = {name: self._kept_sets[number][name].result() for name in names}
 
+    def sets_from(self, session: int) -> int:
+        """How many sets run for this session and those behind it; 1 if a candidate beside each would have no room."""
+        has_room = self._room(len(self.workers) + 1) >= self.kept
+        return sum(number >= session % self.kept for number in self._kept_sets) if has_room else 1
+
     def capture(self, *, on: bool) -> bool:
         """`TimedWorker.capture` of all `workers`; whether all of them replay. Raises JudgeError if one fails."""
         return all(self._each(lambda worker: worker.capture(on=on)).values())

@@ -11,6 +11,7 @@ import torch
 
 from eval.clock.baselines import WORKER_FAILURES, Baselines
 from eval.clock.batched_timing import BatchedTiming, time_batches
+from eval.clock.candidate_workers import CandidateWorkers
 from eval.clock.rounds import RoundTimes, time_rounds
 from eval.clock.timed_worker import RECORDED_US, SHORT_US, TimedWorker
 from eval.clock.timing import (
@@ -132,9 +133,11 @@ def time_candidate(
             place=place,
         )
 
-    while not found or _undecided(timing(), POLICIES[baselines.reference.device]):
-        times, busy = _undisturbed_session(trial, baselines, len(found), cases, watch)
-        found.append(times)
+    with CandidateWorkers(trial, baselines) as workers:
+        while not found or _undecided(timing(), POLICIES[baselines.reference.device]):
+            times, busy = _undisturbed_session(workers, baselines, len(found), cases, watch)
+            found.append(times)
+        workers.finish()
     if timing().won and math.log(timing().speedup) < SMALL_GAIN:
         place, busy = _gain_in_place(baselines, _fastest(found), watch)
     return timing(), busy
@@ -146,9 +149,10 @@ def _gain_in_place(baselines: Baselines, name: str, watch: Callable[[], CpuUse])
     A candidate starts after the baselines, and the later of two processes may be faster. Beside these a baseline may
     need more memory than a candidate does: then the gain is not known, and counts as 1.
     """
-    trial = baselines.trial(name)
     try:
-        sessions = [_undisturbed_session(trial, baselines, number, [], watch) for number in range(WIN_SESSIONS)]
+        with CandidateWorkers(baselines.trial(name), baselines) as workers:
+            sessions = [_undisturbed_session(workers, baselines, number, [], watch) for number in range(WIN_SESSIONS)]
+            workers.finish()
     except (*WORKER_FAILURES, JudgeError) as error:
         return 1.0, f"the baseline could not be tried in the candidate's place: {str(error)[:200]}"
     gain = geometric_mean(times.session(name).speedup for times, _ in sessions)
@@ -182,7 +186,7 @@ def _fastest(found: Sequence[_SessionTimes]) -> str:
 
 
 def _undisturbed_session(
-    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    workers: CandidateWorkers, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> tuple[_SessionTimes, str]:
     """A session that nothing disturbed, or the last of several; and what disturbed it.
 
@@ -194,12 +198,12 @@ def _undisturbed_session(
     for attempt in range(ATTEMPTS):
         time.sleep(PAUSE_S * bool(attempt))
         try:
-            times = _session(trial, baselines, number, cases, watch)
+            times = _session(workers, baselines, number, cases, watch)
         except Unrest:
             if attempt < ATTEMPTS - 1:
                 continue
             raise
-        disagreement = _disagreement(times) if Guard.CLOCKS in trial.guards else None
+        disagreement = _disagreement(times) if Guard.CLOCKS in workers.trial.guards else None
         if times.others <= MOST_OTHERS and disagreement is None:
             return times, ""
     if disagreement and times.others <= MOST_OTHERS:
@@ -208,16 +212,15 @@ def _undisturbed_session(
 
 
 def _session(
-    trial: Trial, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
+    workers: CandidateWorkers, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> _SessionTimes:
     """One session, counted from 0: in a new worker of the candidate, which starts after the baselines."""
+    trial = workers.trial
     if number and number % WIN_SESSIONS == 0:
         trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
     with one_thread():
         baselines.begin(number)
-        if trial.warm_pool:
-            trial.warm_pool.wait()
-        with TimedWorker(trial, baselines.reference, baselines.case, baselines.memory) as candidate:
+        with workers.for_session(number) as candidate:
             return _session_of(candidate, trial, baselines, cases, watch())
 
 
@@ -236,7 +239,6 @@ def _session_of(
     others, names = use.by_others()
     candidate_bytes = use.memory_bytes(candidate.worker.pid)
     baselines_bytes = {name: use.memory_bytes(each.worker.pid) for name, each in baselines.workers.items()}
-    candidate.worker.finish()
     return _SessionTimes(rounds, batches, others, names, candidate_bytes, baselines_bytes, use.gpu())
 
 

@@ -138,6 +138,7 @@ class Trial(WorkerSettings):
                 try:
                     if first := case.reference is not built_for:
                         self.build(worker, case.reference, case)
+                        self.spent.compile_s += worker.reply_s
                         built_for = case.reference
                     results.append(self._try(worker, case, settles=first))
                     allocates = self.language.strided and Guard.ALIASING in self.guards
@@ -165,7 +166,6 @@ class Trial(WorkerSettings):
             outputs=[spec_of(layout) for layout in layouts],
             in_order=[is_in_order(layout) for layout in layouts],
         )
-        self.spent.compile_s += worker.reply_s
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         """Put sets of inputs into the memory that the worker maps, laid out as its language promises."""

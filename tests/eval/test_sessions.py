@@ -11,6 +11,7 @@ from eval.clock import rounds, sessions
 from eval.clock.baseline_sources import EAGER
 from eval.clock.baselines import Baselines
 from eval.clock.batched_timing import BatchedTiming
+from eval.clock.candidate_workers import CandidateWorkers
 from eval.clock.timed_worker import Reply, TimedWorker
 from eval.clock.timing import CallTime
 from eval.machine import CpuUse
@@ -125,10 +126,10 @@ def test_a_gpu_that_works_at_the_wrong_time_refuses_nobody_unless_it_does_so_bes
     monkeypatch.setattr(sessions, "PAUSE_S", 0)
     monkeypatch.setattr(sessions, "_session", session)
     monkeypatch.setattr(sessions, "_disagreement", lambda _: None)
-    trial = cast(Trial, SimpleNamespace(guards=ALL_GUARDS))
+    workers = cast(CandidateWorkers, SimpleNamespace(trial=SimpleNamespace(guards=ALL_GUARDS)))
 
     with nullcontext() if times < sessions.ATTEMPTS else pytest.raises(Unrest):
-        assert sessions._undisturbed_session(trial, cast(Baselines, None), 0, [], CpuUse)[0] is quiet
+        assert sessions._undisturbed_session(workers, cast(Baselines, None), 0, [], CpuUse)[0] is quiet
 
 
 @pytest.mark.parametrize(
@@ -143,8 +144,8 @@ def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_plac
         reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: SimpleNamespace(us=in_place_us)
     )
 
-    def a_session(trial: Trial, *_: object) -> tuple[sessions._SessionTimes, str]:
-        candidate, baseline = ([CallTime(us, us)] * 9 for us in (cast(SimpleNamespace, trial).us, 100.0))
+    def a_session(workers: CandidateWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
+        candidate, baseline = ([CallTime(us, us)] * 9 for us in (cast(SimpleNamespace, workers.trial).us, 100.0))
         times = rounds.RoundTimes(candidate, {EAGER: baseline}, [])
         return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
 
@@ -161,8 +162,8 @@ def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_c
 ) -> None:
     running = SimpleNamespace(reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: None)
 
-    def a_session(trial: Trial, *_: object) -> tuple[sessions._SessionTimes, str]:
-        if trial is None:
+    def a_session(workers: CandidateWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
+        if workers.trial is None:
             raise Fault(Outcome.CRASHED, "it leaves too little memory")
         times = rounds.RoundTimes([CallTime(90.0, 90.0)] * 9, {EAGER: [CallTime(100.0, 100.0)] * 9}, [])
         return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""

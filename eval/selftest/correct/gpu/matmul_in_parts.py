@@ -15,7 +15,10 @@ def parts(x):
 
 
 @triton.autotune(
-    configs=[triton.Config({"block": 64, "step": 32}, num_warps=4), triton.Config({"block": 128, "step": 32}, num_warps=8)],
+    configs=[
+        triton.Config({"block": 64, "step": 32}, num_warps=4),
+        triton.Config({"block": 128, "step": 32}, num_warps=8),
+    ],
     key=["rows", "inner", "columns"],
 )
 @triton.jit
@@ -40,5 +43,7 @@ class ModelNew(nn.Module):
         a, b = a.contiguous(), b.contiguous()
         (rows, inner), columns = a.shape, b.shape[1]
         c = torch.empty(rows, columns, device=a.device, dtype=a.dtype)
-        product[lambda m: (triton.cdiv(rows, m["block"]), triton.cdiv(columns, m["block"]))](a, b, c, rows, inner, columns)
+        product[lambda m: (triton.cdiv(rows, m["block"]), triton.cdiv(columns, m["block"]))](
+            a, b, c, rows, inner, columns
+        )
         return c

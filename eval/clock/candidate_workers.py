@@ -1,0 +1,67 @@
+"""The workers in which a candidate is timed."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Self
+
+from eval.clock.baselines import Baselines
+from eval.clock.timed_worker import TimedWorker
+from eval.supervisor.trial import Trial
+from eval.supervisor.warm_pool import PendingProcess
+from kb.types.timing import WIN_SESSIONS
+
+AUTOTUNE = "autotune"
+"""A source with this word may choose by times at its first call, and has the GPU alone for it."""
+
+
+class CandidateWorkers:
+    """A fresh worker of a candidate for each session. Use it as a context manager, which ends all of them.
+
+    Those for the sessions whose baselines run already start together, and end together: both takes long, and nothing
+    may be timed meanwhile.
+    """
+
+    def __init__(self, trial: Trial, baselines: Baselines) -> None:
+        self.trial, self._baselines = trial, baselines
+        self._pool = ThreadPoolExecutor(WIN_SESSIONS)
+        self._ahead: list[PendingProcess[TimedWorker]] = []
+        self._served: list[PendingProcess[TimedWorker]] = []
+
+    @contextmanager
+    def for_session(self, number: int) -> Iterator[TimedWorker]:
+        """A worker for a session, counted from 0, whose baselines run. Raises Fault if it does not start."""
+        if not self._ahead:
+            self.finish()
+            chooses = number == 0 and AUTOTUNE in self.trial.candidate.source
+            self._ahead = [self._started() for _ in range(1 if chooses else self._baselines.sets_from(number))]
+        for pending in self._ahead:
+            pending.wait()
+        if self.trial.warm_pool:
+            self.trial.warm_pool.wait()
+        self._served.append(self._ahead.pop(0))
+        yield self._served[-1].result()
+        if not self._ahead:
+            self.finish()
+
+    def finish(self) -> None:
+        """End those that have served a session. Raises Fault if one does not end as it should."""
+        served, self._served = self._served, []
+        try:
+            list(self._pool.map(lambda pending: pending.result().worker.finish(), served))
+        finally:
+            for pending in served:
+                pending.end()
+
+    def _started(self) -> PendingProcess[TimedWorker]:
+        baselines = self._baselines
+        worker = TimedWorker(self.trial, baselines.reference, baselines.case, baselines.memory)
+        return PendingProcess(self._pool, worker, worker.__enter__)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pending in (*self._ahead, *self._served):
+            pending.end()
+        self._pool.shutdown()
