@@ -107,10 +107,9 @@ class Baselines:
             self._canaries = self._started_canaries()
             self._wrong_in_tf32  # noqa: B018 - is found while they start
 
-    def wait(self) -> None:
-        """Wait until all that start have started, because that would disturb what is timed."""
-        for pending in (pending for found in self._kept_sets.values() for pending in found.values()):
-            pending.wait()
+    def wait(self, within_s: float | None = None) -> bool:
+        """Wait until all that start have started, because that would disturb what is timed; False if one takes longer."""
+        return all(each.wait(within_s) for found in self._kept_sets.values() for each in found.values())
 
     @cached_property
     def workers(self) -> dict[str, TimedWorker]:
