@@ -108,7 +108,7 @@ class Baselines:
             self._wrong_in_tf32  # noqa: B018 - is found while they start
 
     def wait(self, within_s: float | None = None) -> bool:
-        """Wait until all that start have started, because that would disturb what is timed; False if one takes longer."""
+        """Wait until all that start have started, because that would disturb what is timed; False if it is longer."""
         return all(each.wait(within_s) for found in self._kept_sets.values() for each in found.values())
 
     @cached_property
