@@ -103,9 +103,9 @@ class Gpu(TimingDevice):
         from eval.clock.turns import turn, wait_for
 
         spent = self.setup.spent
-        wait_for(self._warm_pool.wait)
         with spent.on("baselines_s"):
             wait_for(self.baselines.wait)
+        wait_for(self._warm_pool.wait)
         with ExitStack() as at_end:
             with spent.on("turns_s"):
                 at_end.enter_context(turn())

@@ -17,18 +17,18 @@ class Starts:
 
     def run(self, start: Callable[[], object]) -> None:
         """Let the calling thread start a worker, once nobody wants a pause."""
-        self._begin()
+        self._count(1)
         try:
             start()
         finally:
-            self._end()
+            self._count(-1)
 
-    def pause_point(self, session: int | None = None) -> float:
+    def pause_point(self, session: int = 0) -> float:
         """Let the calling thread pause here while somebody wants that.
 
         Args:
-            session: It is stopped meanwhile. All its processes get the signal at once, so that none runs on. One that
-                waits for a new child, which is stopped before it has become another program, never looks stopped.
+            session: All its processes are stopped meanwhile. One that waits for a child to become another program never
+                looks stopped, but stands still, because the child does.
 
         Returns:
             The seconds that this took. They count against no time limit.
@@ -38,8 +38,8 @@ class Starts:
         start = time.monotonic()
         if session:
             os.killpg(session, signal.SIGSTOP)
-        self._end()
-        self._begin()
+        self._count(-1)
+        self._count(1)
         if session:
             os.killpg(session, signal.SIGCONT)
         return time.monotonic() - start
@@ -57,16 +57,11 @@ class Starts:
                 self._is_paused = False
                 self._changed.notify_all()
 
-    def _begin(self) -> None:
+    def _count(self, change: int) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_paused)
-            self._running += 1
-
-    def _end(self) -> None:
-        with self._changed:
-            self._running -= 1
+            self._changed.wait_for(lambda: change < 0 or not self._is_paused)
+            self._running += change
             self._changed.notify_all()
 
 
 STARTS = Starts()
-"""Those of this process."""
