@@ -109,7 +109,9 @@ class Baselines:
 
     def wait(self, within_s: float | None = None) -> bool:
         """Wait until all that start have started, because that would disturb what is timed; False if it is longer."""
-        return all(each.wait(within_s) for found in self._kept_sets.values() for each in found.values())
+        starting = [each for found in self._kept_sets.values() for each in found.values()]
+        canaries = [self._canaries] if "_canaries" in vars(self) else []
+        return all(each.wait(within_s) for each in (*starting, *canaries))
 
     @cached_property
     def workers(self) -> dict[str, TimedWorker]:

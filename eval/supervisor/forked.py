@@ -112,7 +112,7 @@ class Zygote:
                 raise Fault("crashed", "nobody waits for it any more")
             if time.monotonic() > deadline:
                 raise _start_error(f"it has not loaded its modules within {START_S:g} s")
-            deadline += STARTS.pause_point()
+            deadline += STARTS.pause_point()  # the modules go on loading: that needs no GPU
         request = Request(os.getpid(), str(folder), variables, limits and limits._asdict())
         try:
             with self._lock:
