@@ -109,9 +109,9 @@ class Baselines:
 
     def wait(self, within_s: float | None = None) -> bool:
         """Wait until all that start have started, because that would disturb what is timed; False if it is longer."""
-        starting = [each for found in self._kept_sets.values() for each in found.values()]
-        canaries = [self._canaries] if "_canaries" in vars(self) else []
-        return all(each.wait(within_s) for each in (*starting, *canaries))
+        waits = [each.wait for found in self._kept_sets.values() for each in found.values()]
+        waits += [self._canaries.wait] if "_canaries" in vars(self) else []
+        return all(wait(within_s) for wait in waits)
 
     @cached_property
     def workers(self) -> dict[str, TimedWorker]:
