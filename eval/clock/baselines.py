@@ -15,6 +15,7 @@ from eval.clock.baseline_sources import GUARDS, IN_TF32, SOURCES, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
+from eval.clock.turns import interrupt_for
 from eval.languages.registry import TORCH
 from eval.oracle.cases import draw_cases, given_case, new_seed, usable_distributions
 from eval.oracle.reference import Reference
@@ -249,6 +250,8 @@ class Baselines:
                 if isinstance(error, Fault) and error.outcome not in DISTURBED:
                     raise
         self._kept_sets[0] |= self._started([name], self._first_pool)
+        with self._spent.on("baselines_s"):
+            interrupt_for(self._kept_sets[0][name].wait)
         return self._kept_sets[0][name].result()
 
     def _median_us(self, worker: TimedWorker) -> float:

@@ -38,18 +38,12 @@ def turn() -> Iterator[None]:
 
     It begins when each of the other judges waits for its turn or for its workers, or has ended.
     """
-    locks = join()
-    if locks is None:
-        yield
-        return
-    use, starts = locks
-    fcntl.flock(use, fcntl.LOCK_EX)
-    fcntl.flock(starts, fcntl.LOCK_EX)
+    _begin()
     try:
         yield
     finally:
-        fcntl.flock(starts, fcntl.LOCK_UN)
-        fcntl.flock(use, fcntl.LOCK_SH)
+        if locks := join():
+            _share(*locks)
 
 
 def wait_for(started: Callable[[float | None], bool]) -> None:
@@ -70,9 +64,25 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
         while not (done := started(POLL_S)) and (time.monotonic() < pauses_at or not _is_taken(use)):
             pass
         with STARTS.paused():
-            fcntl.flock(starts, fcntl.LOCK_UN)
-            fcntl.flock(use, fcntl.LOCK_SH)
+            _share(use, starts)
         pauses_at = time.monotonic() + BETWEEN_S
+
+
+def interrupt_for(started: Callable[[float | None], bool]) -> None:
+    """As `wait_for`, in a turn: others may have theirs before it goes on."""
+    wait_for(started)
+    _begin()
+
+
+def _begin() -> None:
+    for lock in join() or ():
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _share(use: FileIO, starts: FileIO) -> None:
+    """Hold the first lock together with the others, when none of them has its turn."""
+    fcntl.flock(starts, fcntl.LOCK_UN)
+    fcntl.flock(use, fcntl.LOCK_SH)
 
 
 def _is_taken(lock: FileIO) -> bool:

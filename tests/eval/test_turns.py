@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from multiprocessing.synchronize import Barrier, Lock
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from tests.eval.judging import is_alive, needs_linux
 pytestmark = needs_linux
 JUDGES, TURNS_EACH = 3, 5
 SPAWN = multiprocessing.get_context("spawn")
-COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.5, 3.0, 2.0, 0.5
+COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.0, 2.5, 1.5, 0.5
 """Two turns and the compilation take longer than the worker may take for an answer."""
 COMPILES = f"""
 import subprocess, sys
@@ -87,31 +88,34 @@ def settings(adapter: Path) -> WorkerSettings:
     )
 
 
-def judge_that_compiles(folder: Path) -> None:
-    """Wait for a worker to start; fail if it fails."""
+def judge_that_compiles(folder: Path, *, in_turn: bool) -> None:
+    """Wait for a worker to start, before or in a turn; fail if it fails."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(turns.TURNS, str(folder / "turns"))
         patch.setattr(turns, "BETWEEN_S", BETWEEN_S)
         turns.join()
         pool = WarmPool()
-        pool.start([settings(folder / "compiles.py")])
-        turns.wait_for(pool.wait)
+        with turns.turn() if in_turn else nullcontext():
+            pool.start([settings(folder / "compiles.py")])
+            (turns.interrupt_for if in_turn else turns.wait_for)(pool.wait)
         assert not pool._workers[0][1].has_failed()
         pool.close()
 
 
-@pytest.fixture
-def compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[multiprocessing.process.BaseProcess]:
+@pytest.fixture(params=[False, True], ids=["before a turn", "in a turn"])
+def compiling(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[multiprocessing.process.BaseProcess]:
     """A judge whose worker compiles; this process is another judge of the same GPU."""
     (tmp_path / "compiles.py").write_text(COMPILES.replace("RECORD", f"{tmp_path}/record"))
     monkeypatch.setenv(turns.TURNS, str(tmp_path / "turns"))
     turns.join.cache_clear()
-    locks = turns.join()
-    process = SPAWN.Process(target=judge_that_compiles, args=(tmp_path,))
+    process = SPAWN.Process(target=judge_that_compiles, args=(tmp_path,), kwargs={"in_turn": request.param})
     process.start()
     while len({pid for pid, _ in steps(tmp_path)}) < 2:
         assert process.is_alive()
         time.sleep(0.02)
+    locks = turns.join()
     yield process
     turns.join.cache_clear()
     for lock in locks or ():
@@ -136,6 +140,8 @@ def test_what_compiles_for_another_judge_stands_still_in_a_turn_goes_on_after_it
             times.append(time.monotonic())
         time.sleep(0.1)
     wanted, first, between, second, last = times
+    for lock in turns.join() or ():
+        lock.close()  # as if this judge had ended
     compiling.join(20)
 
     assert compiling.exitcode == 0
