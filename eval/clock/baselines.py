@@ -15,6 +15,7 @@ from eval.clock.baseline_sources import GUARDS, IN_TF32, SOURCES, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
+from eval.clock.turns import interrupt_for
 from eval.languages.registry import TORCH
 from eval.oracle.cases import draw_cases, given_case, new_seed, usable_distributions
 from eval.oracle.reference import Reference
@@ -107,10 +108,11 @@ class Baselines:
             self._canaries = self._started_canaries()
             self._wrong_in_tf32  # noqa: B018 - is found while they start
 
-    def wait(self) -> None:
-        """Wait until all that start have started, because that would disturb what is timed."""
-        for pending in (pending for found in self._kept_sets.values() for pending in found.values()):
-            pending.wait()
+    def wait(self, within_s: float | None = None) -> bool:
+        """Wait until all that start have started, because that would disturb what is timed; False if it is longer."""
+        waits = [each.wait for found in self._kept_sets.values() for each in found.values()]
+        waits += [self._canaries.wait] if "_canaries" in vars(self) else []
+        return all(wait(within_s) for wait in waits)
 
     @cached_property
     def workers(self) -> dict[str, TimedWorker]:
@@ -253,6 +255,8 @@ class Baselines:
                 if isinstance(error, Fault) and error.outcome not in DISTURBED:
                     raise
         self._kept_sets[0] |= self._started([name], self._first_pool)
+        with self._spent.on("baselines_s"):
+            interrupt_for(self._kept_sets[0][name].wait)
         return self._kept_sets[0][name].result()
 
     def _median_us(self, worker: TimedWorker) -> float:

@@ -1,23 +1,34 @@
-"""Judges that share a GPU take turns: one times a candidate while the others wait, and they compile side by side."""
+"""Judges that share a GPU take turns: one times a candidate while the others wait, and they compile side by side.
+
+All hold the first of two locks together. One that waits for its workers to start holds the second instead, and pauses
+them to release it when another has the first one alone. A turn begins when a judge has both alone.
+"""
 
 import fcntl
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from io import FileIO
 
+from eval.supervisor.starts import STARTS
+
 TURNS = "KB_GPU_TURNS"
 """The variable with the file that judges of one GPU lock; without it a judge has the GPU for itself."""
+POLL_S = 0.05
+"""A judge that waits for its workers looks this often whether another has its turn."""
+BETWEEN_S = 3.0
+"""For so long after a turn, which takes about as long, they are not paused for the next one."""
 
 
 @cache
-def join() -> FileIO | None:
+def join() -> tuple[FileIO, FileIO] | None:
     """Take part, before the GPU is used; None if no other judge uses it. Waits while another has its turn."""
     if path := os.environ.get(TURNS):
-        lock = FileIO(path, "a")
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        return lock
+        use, starts = FileIO(path, "a"), FileIO(f"{path}-starts", "a")
+        fcntl.flock(use, fcntl.LOCK_SH)
+        return use, starts
     return None
 
 
@@ -25,14 +36,60 @@ def join() -> FileIO | None:
 def turn() -> Iterator[None]:
     """Have the GPU alone in a `with` block, for which nothing of this judge may be starting in the background.
 
-    All judges hold the lock together, and one gets it alone when each of the others waits for that, too, or has ended.
+    It begins when each of the other judges waits for its turn or for its workers, or has ended.
     """
-    lock = join()
-    if lock is None:
-        yield
-        return
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    _begin()
     try:
         yield
     finally:
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        if locks := join():
+            _share(*locks)
+
+
+def wait_for(started: Callable[[float | None], bool]) -> None:
+    """Wait for workers that start in other threads, which pause while other judges have their turns.
+
+    Args:
+        started: Waits for so many seconds at most; returns whether all have started or failed.
+    """
+    locks = join()
+    if locks is None:
+        started(None)
+        return
+    use, starts = locks
+    done, pauses_at = False, 0.0
+    while not done:
+        fcntl.flock(starts, fcntl.LOCK_SH)
+        fcntl.flock(use, fcntl.LOCK_UN)
+        while not (done := started(POLL_S)) and (time.monotonic() < pauses_at or not _is_taken(use)):
+            pass
+        with STARTS.paused():
+            _share(use, starts)
+        pauses_at = time.monotonic() + BETWEEN_S
+
+
+def interrupt_for(started: Callable[[float | None], bool]) -> None:
+    """As `wait_for`, in a turn: others may have theirs before it goes on."""
+    wait_for(started)
+    _begin()
+
+
+def _begin() -> None:
+    for lock in join() or ():
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _share(use: FileIO, starts: FileIO) -> None:
+    """Hold the first lock together with the others, when none of them has its turn."""
+    fcntl.flock(starts, fcntl.LOCK_UN)
+    fcntl.flock(use, fcntl.LOCK_SH)
+
+
+def _is_taken(lock: FileIO) -> bool:
+    """Whether another judge has it alone."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return False

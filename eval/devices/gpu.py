@@ -104,12 +104,12 @@ class Gpu(TimingDevice):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Have the GPU alone, when all that starts has started."""
-        from eval.clock.turns import turn
+        from eval.clock.turns import turn, wait_for
 
         spent = self.setup.spent
-        self._warm_pool.wait()
         with spent.on("baselines_s"):
-            self.baselines.wait()
+            wait_for(self.baselines.wait)
+        wait_for(self._warm_pool.wait)
         with ExitStack() as at_end:
             with spent.on("turns_s"):
                 at_end.enter_context(turn())

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 
 from eval.supervisor.language import WORKER
+from eval.supervisor.starts import STARTS
 from eval.worker.fault import Fault
 from eval.worker.sandbox import PR_SET_CHILD_SUBREAPER, SandboxLimits
 from eval.worker.zygote import MESSAGE_BYTES, PER_WORKER, Handles, Request
@@ -111,6 +112,7 @@ class Zygote:
                 raise Fault("crashed", "nobody waits for it any more")
             if time.monotonic() > deadline:
                 raise _start_error(f"it has not loaded its modules within {START_S:g} s")
+            deadline += STARTS.pause_point()  # the modules go on loading: that needs no GPU
         request = Request(os.getpid(), str(folder), variables, limits and limits._asdict())
         try:
             with self._lock:

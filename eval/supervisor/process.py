@@ -16,6 +16,7 @@ from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.shared_pages import new_memory
+from eval.supervisor.starts import STARTS
 from eval.supervisor.tree import ProcessTree
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.fault import Fault, signal_name
@@ -218,6 +219,7 @@ class WorkerProcess:
                 if left_s <= 0:
                     raise
                 self.tree.check_limits()
+                deadline += STARTS.pause_point(self.pid)
                 continue
             if Guard.CHANNEL in self._guards:
                 raise Fault(Outcome.FORGED, f"this came in place of an answer: {what!r}")

@@ -49,7 +49,7 @@ class Spent:
     compile_s: float = 0.0
     """For what is built of the candidate, and its first call at each set of sizes if a call compiles it."""
     baselines_s: float = 0.0
-    """Until the baselines have started."""
+    """Until the baselines have started, which pause for the turns of other judges of the same GPU."""
     turns_s: float = 0.0
     """It waits while other judges of the same GPU have their turns."""
 

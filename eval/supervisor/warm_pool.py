@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import WorkerSettings
+from eval.supervisor.starts import STARTS
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
 
@@ -32,16 +33,16 @@ class PendingProcess(Generic[P]):
     """A process that starts in a thread of `pool` by `start`, which cleans up if it fails."""
 
     def __init__(self, pool: Executor, process: P, start: Callable[[], object]) -> None:
-        self._process, self._started = process, pool.submit(start)
+        self._process, self._started = process, pool.submit(STARTS.run, start)
 
     def result(self) -> P:
         """The process, once it has started. Raises what its start raised."""
         self._started.result()
         return self._process
 
-    def wait(self) -> None:
-        """Wait until it has started or failed."""
-        wait([self._started])
+    def wait(self, within_s: float | None = None) -> bool:
+        """Wait until it has started or failed; return whether it has."""
+        return bool(wait([self._started], within_s).done)
 
     def has_failed(self) -> bool:
         """Whether its start has failed, once that is known."""
@@ -93,10 +94,9 @@ class WarmPool:
         for _, pending in others[len(wanted) :]:
             pending.end()
 
-    def wait(self) -> None:
-        """Wait until all have started, because that would disturb what is timed."""
-        for _, pending in self._workers:
-            pending.wait()
+    def wait(self, within_s: float | None = None) -> bool:
+        """Wait until all have started, because that would disturb what is timed; False if it is longer."""
+        return all(pending.wait(within_s) for _, pending in self._workers)
 
     def close(self) -> None:
         """End all."""

@@ -163,7 +163,7 @@ class Took(Recorded):
     compile_s: float
     """For compiling the candidate, with its first calls if these compile it."""
     baselines_s: float
-    """Waiting for the baselines to compile."""
+    """Waiting for the baselines to compile, which they do between the turns of other judges of the same GPU."""
     judge_s: float
     turns_s: float = 0.0
     """Waiting for other judges of the same GPU, which take turns."""

@@ -1,17 +1,45 @@
-"""Of the judges that share a GPU, one at a time has it alone, to time a candidate."""
+"""Of the judges that share a GPU, one at a time has it alone, to time a candidate; what starts elsewhere pauses."""
 
 import multiprocessing
+import os
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from multiprocessing.synchronize import Barrier, Lock
 from pathlib import Path
 
 import pytest
 
 from eval.clock import turns
-from tests.eval.judging import needs_linux
+from eval.languages.registry import TORCH
+from eval.machine import sandbox_level
+from eval.supervisor.settings import WorkerSettings
+from eval.supervisor.starts import STARTS
+from eval.supervisor.tree import _stat
+from eval.supervisor.warm_pool import WarmPool
+from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = needs_linux
 JUDGES, TURNS_EACH = 3, 5
+SPAWN = multiprocessing.get_context("spawn")
+COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.0, 2.5, 1.5, 0.5
+"""Two turns and the compilation take longer than the worker may take for an answer."""
+COMPILES = f"""
+import subprocess, sys
+STEPS = '''
+import os, time
+with open("RECORD", "a") as record:
+    for _ in range({COMPILE_S * 50:.0f}):
+        print(os.getpid(), time.monotonic(), file=record, flush=True)
+        time.sleep(0.02)
+'''
+
+def warm():
+    compiler = subprocess.Popen([sys.executable, "-c", STEPS])
+    exec(STEPS)
+    compiler.wait()
+"""
 
 
 def judge(lock: Path, all_joined: Barrier, alone: Lock, found: "multiprocessing.Queue[bool]") -> None:
@@ -28,10 +56,9 @@ def judge(lock: Path, all_joined: Barrier, alone: Lock, found: "multiprocessing.
 
 
 def test_turns_do_not_overlap_and_none_is_lost_when_all_judges_wait_for_one(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    found: multiprocessing.Queue[bool] = context.Queue()
-    given = (tmp_path / "turns", context.Barrier(JUDGES), context.Lock(), found)
-    judges = [context.Process(target=judge, args=given) for _ in range(JUDGES)]
+    found: multiprocessing.Queue[bool] = SPAWN.Queue()
+    given = (tmp_path / "turns", SPAWN.Barrier(JUDGES), SPAWN.Lock(), found)
+    judges = [SPAWN.Process(target=judge, args=given) for _ in range(JUDGES)]
     for each in judges:
         each.start()
     for each in judges:
@@ -47,3 +74,112 @@ def test_a_judge_with_a_gpu_of_its_own_waits_for_nobody(monkeypatch: pytest.Monk
 
     with turns.turn():
         assert turns.join() is None
+
+
+def settings(adapter: Path) -> WorkerSettings:
+    """Of a worker that starts by what an adapter does, which may write beside it."""
+    language = TORCH.model_copy(update={"adapter": adapter, "preload": ()})
+    return WorkerSettings(
+        language=language,
+        level=sandbox_level(),
+        call_s=CALL_S,
+        readable=(str(adapter),),
+        writable=(str(adapter.parent),),
+    )
+
+
+def judge_that_compiles(folder: Path, *, in_turn: bool) -> None:
+    """Wait for a worker to start, before or in a turn; fail if it fails."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(turns.TURNS, str(folder / "turns"))
+        patch.setattr(turns, "BETWEEN_S", BETWEEN_S)
+        turns.join()
+        pool = WarmPool()
+        with turns.turn() if in_turn else nullcontext():
+            pool.start([settings(folder / "compiles.py")])
+            (turns.interrupt_for if in_turn else turns.wait_for)(pool.wait)
+        assert not pool._workers[0][1].has_failed()
+        pool.close()
+
+
+@pytest.fixture(params=[False, True], ids=["before a turn", "in a turn"])
+def compiling(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[multiprocessing.process.BaseProcess]:
+    """A judge whose worker compiles; this process is another judge of the same GPU."""
+    (tmp_path / "compiles.py").write_text(COMPILES.replace("RECORD", f"{tmp_path}/record"))
+    monkeypatch.setenv(turns.TURNS, str(tmp_path / "turns"))
+    turns.join.cache_clear()
+    process = SPAWN.Process(target=judge_that_compiles, args=(tmp_path,), kwargs={"in_turn": request.param})
+    process.start()
+    while len({pid for pid, _ in steps(tmp_path)}) < 2:
+        assert process.is_alive()
+        time.sleep(0.02)
+    locks = turns.join()
+    yield process
+    turns.join.cache_clear()
+    for lock in locks or ():
+        lock.close()
+
+
+def steps(folder: Path) -> list[tuple[int, float]]:
+    """The process of each step of a compilation, and when it was."""
+    record = folder / "record"
+    lines = record.read_text().splitlines() if record.exists() else []
+    return [(int(pid), float(when)) for pid, when in map(str.split, lines)]
+
+
+def test_what_compiles_for_another_judge_stands_still_in_a_turn_goes_on_after_it_and_is_not_too_late(
+    tmp_path: Path, compiling: multiprocessing.process.BaseProcess
+) -> None:
+    times = [time.monotonic()]
+    for _ in range(2):
+        with turns.turn():
+            times.append(time.monotonic())
+            time.sleep(TURN_S)
+            times.append(time.monotonic())
+        time.sleep(0.1)
+    wanted, first, between, second, last = times
+    for lock in turns.join() or ():
+        lock.close()  # as if this judge had ended
+    compiling.join(20)
+
+    assert compiling.exitcode == 0
+    assert first - wanted < 1
+    assert second - between > BETWEEN_S
+    assert last - first > CALL_S
+    ends = [sum(when > start for _, when in steps(tmp_path)) for start in times]
+    assert ends[1] == ends[2] > ends[3] == ends[4] > 0
+
+
+def test_a_judge_that_is_killed_in_a_pause_leaves_neither_a_process_nor_its_locks(
+    tmp_path: Path, compiling: multiprocessing.process.BaseProcess
+) -> None:
+    with turns.turn():
+        stopped = {pid for pid, _ in steps(tmp_path)}
+        assert [_stat(f"/proc/{pid}/stat").state for pid in stopped] == ["T", "T"]
+        assert compiling.pid
+        os.kill(compiling.pid, signal.SIGKILL)
+        compiling.join()
+        assert not any(map(is_alive, stopped))
+
+    start = time.monotonic()
+    with turns.turn():
+        assert time.monotonic() - start < 0.1
+
+
+def test_in_a_pause_nothing_new_starts_and_what_has_started_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "quick.py").write_text("def warm():\n    pass\n")
+    pool = WarmPool()
+    pool.start([settings(tmp_path / "quick.py")])
+    pool.wait()
+    ready = pool._workers[0][1].result()
+
+    with STARTS.paused():
+        pool.start([settings(tmp_path / "quick.py")] * 2)
+        assert not pool.wait(0.5)
+    assert pool.wait()
+
+    assert _stat(f"/proc/{ready.pid}/stat").state == "T"
+    assert ready.ask("ping") == {}
+    pool.close()
