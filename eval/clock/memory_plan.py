@@ -63,8 +63,8 @@ class MemoryPlan(NamedTuple):
 
     @property
     def starts_beside_cases(self) -> bool:
-        """Whether baselines may start while expected outputs of cases are computed."""
-        return self.expected + self.worker <= MOST * self.total
+        """Whether baselines may start while what is expected of cases is computed, in part from rounded factors."""
+        return self.expected + 2 * (self.inputs + self.state) + self.worker <= MOST * self.total
 
     def starts_together(self, workers: int) -> bool:
         """Whether so many workers may run beside a session."""
@@ -86,6 +86,11 @@ class MemoryPlan(NamedTuple):
     def _free(self) -> float:
         """Beside a session."""
         return KEPT * self.total - self.timed
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether what a library takes beside the tensors may be too much."""
+        return max(self.expected, self.timed) > KEPT * self.total
 
     def check(self) -> None:
         """Raises TaskSizeError if the task cannot be judged in this memory."""

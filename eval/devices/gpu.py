@@ -16,6 +16,7 @@ from eval.machine import present_gpu, usable_cores
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
+from kb.errors import JudgeError
 from kb.types.evidence import CaseResult, Outcome
 from kb.types.kernels import Candidate, Interface
 from kb.types.target import Isa
@@ -91,14 +92,14 @@ class Gpu(TimingDevice):
 
         trial, baselines = self.trial(candidate, language), self.baselines
         trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
-        with _full_memory_is_its_fault():
+        with self._memory_that_suffices():
             log = trial.check(cases, results)
             with self._turn():
                 timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
                 return self.timed_verdict(timing, (busy, *baselines.notes), log)
 
     def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
-        with self._turn(), _full_memory_is_its_fault():
+        with self._turn(), self._memory_that_suffices():
             return super().quick_time_us(candidate, language)
 
     @contextmanager
@@ -114,6 +115,23 @@ class Gpu(TimingDevice):
             with spent.on("turns_s"):
                 at_end.enter_context(turn())
             yield
+
+    @contextmanager
+    def _memory_that_suffices(self) -> Iterator[None]:
+        """Raises Fault if the memory is full all the same, or JudgeError where the plan is a narrow one."""
+        from torch import OutOfMemoryError
+
+        from eval.worker.gpu_driver import DriverError
+
+        try:
+            yield
+        except (OutOfMemoryError, DriverError) as error:
+            said, total = str(error)[:MEMORY_CHARACTERS], self._plan.total / 2**30
+            if self._plan.is_narrow:
+                hint = "make the task's sizes smaller, or use a GPU with more memory"
+                raise JudgeError(f"this GPU's {total:.1f} GiB do not suffice to judge it: {said}", hint=hint) from error
+            why = f"it leaves too little of the GPU's memory for its own inputs: {said}"
+            raise Fault(Outcome.CRASHED, why) from error
 
     def close(self) -> None:
         super().close()
@@ -177,19 +195,6 @@ def _plan_of(interface: Interface) -> MemoryPlan:
     from eval.worker.gpu_driver import installed_driver
 
     return MemoryPlan.of(interface, installed_driver().total_bytes())
-
-
-@contextmanager
-def _full_memory_is_its_fault() -> Iterator[None]:
-    from torch import OutOfMemoryError
-
-    from eval.worker.gpu_driver import DriverError
-
-    try:
-        yield
-    except (OutOfMemoryError, DriverError) as error:
-        why = f"it leaves too little of the GPU's memory for its own inputs: {str(error)[:MEMORY_CHARACTERS]}"
-        raise Fault(Outcome.CRASHED, why) from error
 
 
 def device_files(number: int | None = None) -> tuple[str, ...]:

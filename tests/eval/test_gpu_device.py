@@ -11,6 +11,7 @@ import pytest
 from eval.clock import gpu_use, nvml
 from eval.clock.baseline_sources import gpu_sources
 from eval.clock.gpu_use import GpuUse
+from eval.clock.memory_plan import MemoryPlan
 from eval.clock.nvml import Nvml, Reading
 from eval.devices import gpu
 from eval.devices.device import Setup
@@ -20,6 +21,8 @@ from eval.devices.triton_compiler import TritonCompiler
 from eval.languages.registry import TORCH
 from eval.machine import Process
 from eval.worker.fault import Fault
+from eval.worker.gpu_driver import DriverError
+from kb.errors import JudgeError
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.target import Isa
 from kb.types.timing import GpuState, Session, Timing
@@ -241,3 +244,34 @@ def test_no_candidate_is_faster_than_a_copy_of_the_bytes_that_it_must_move(candi
 
     with pytest.raises(Fault, match="to copy 4,000 bytes") if refused else nullcontext():
         assert device.timed_verdict(timing, (), "").timing is timing
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+def test_a_full_memory_is_the_candidates_fault_unless_the_plan_is_narrow(narrow: bool):
+    device = Gpu(Setup(PLAIN, None, interface((1000,), "float32"), "this-gpu", H200, [], 0, 1.0))
+    vars(device)["_plan"] = SimpleNamespace(total=24 << 30, is_narrow=narrow)
+
+    with (
+        pytest.raises(JudgeError, match=r"24\.0 GiB do not suffice")
+        if narrow
+        else pytest.raises(Fault, match="too little"),
+        device._memory_that_suffices(),
+    ):
+        raise DriverError("out of memory")
+
+
+@pytest.mark.parametrize(("starts", "gib"), [(False, 24), (True, 80)])
+def test_baselines_do_not_start_beside_cases_that_leave_them_no_room(
+    starts: bool, gib: int, monkeypatch: pytest.MonkeyPatch
+):
+    weight = TensorSpec(name="weight", shape=(32768, 32768), dtype="float32")
+    described = interface((128, 32768), "float32").model_copy(update={"state": (weight,)})
+    device = Gpu(Setup(PLAIN, None, described, "this-gpu", H200, [], 0, 1.0))
+    started = []
+    vars(device).update(
+        _plan=MemoryPlan.of(described, gib << 30), baselines=SimpleNamespace(start=lambda: started.append(1))
+    )
+
+    device.start()
+
+    assert bool(started) is starts
