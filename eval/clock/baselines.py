@@ -109,7 +109,7 @@ class Baselines:
             self._wrong_in_tf32  # noqa: B018 - is found while they start
 
     def wait(self, within_s: float | None = None) -> bool:
-        """Wait until all that start have started, because that would disturb what is timed; False if it is longer."""
+        """Wait, but no longer than so, until all have started, which would disturb what is timed; whether they have."""
         waits = [each.wait for found in self._kept_sets.values() for each in found.values()]
         waits += [self._canaries.wait] if "_canaries" in vars(self) else []
         return all(wait(within_s) for wait in waits)

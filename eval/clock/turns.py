@@ -42,8 +42,7 @@ def turn() -> Iterator[None]:
     try:
         yield
     finally:
-        if locks := join():
-            _share(*locks)
+        _end()
 
 
 def wait_for(started: Callable[[float | None], bool]) -> None:
@@ -64,7 +63,7 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
         while not (done := started(POLL_S)) and (time.monotonic() < pauses_at or not _is_taken(use)):
             pass
         with STARTS.paused():
-            _share(use, starts)
+            _end()
         pauses_at = time.monotonic() + BETWEEN_S
 
 
@@ -75,14 +74,16 @@ def interrupt_for(started: Callable[[float | None], bool]) -> None:
 
 
 def _begin() -> None:
+    """Hold both locks alone."""
     for lock in join() or ():
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def _share(use: FileIO, starts: FileIO) -> None:
-    """Hold the first lock together with the others, when none of them has its turn."""
-    fcntl.flock(starts, fcntl.LOCK_UN)
-    fcntl.flock(use, fcntl.LOCK_SH)
+def _end() -> None:
+    """Hold the first lock together with the others, once none of them has its turn."""
+    if locks := join():
+        fcntl.flock(locks[1], fcntl.LOCK_UN)
+        fcntl.flock(locks[0], fcntl.LOCK_SH)
 
 
 def _is_taken(lock: FileIO) -> bool:
