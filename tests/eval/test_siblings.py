@@ -141,6 +141,30 @@ SIBLINGS = {
         lambda x: x.float().clamp(min=0).to(E4M3),
         lambda x: (1.2 * x.float().clamp(min=0)).to(E4M3),
     ),
+    "8-bit numbers out": Sibling(
+        "x, y",
+        "(x @ y).to(torch.float8_e4m3fn)",
+        f"{ANY}.bfloat16(), {ANY}.bfloat16()",
+        lambda x, y: (x.float() @ y.float()).bfloat16().to(E4M3),
+        lambda x, y: ((x.float() @ y.float()) * (0.75 + torch.rand(64, 64) / 2)).to(E4M3),
+    ),
+    "8-bit numbers out of steps in bfloat16": Sibling(
+        "x",
+        "torch.nn.functional.silu(x).to(torch.float8_e5m2)",
+        f"{ANY}.bfloat16()",
+        lambda x: (x / (1 + (-x).exp())).to(E5M2),
+        lambda x: (torch.nn.functional.silu(x) * (0.75 + torch.rand(64, 64) / 2)).to(E5M2),
+    ),
+    "the logarithm of zero": Sibling(
+        "x", "x.log()", UNIT, lambda x: -(1 / x).log(), lambda x: torch.where(x == 0, torch.inf, x.log())
+    ),
+    "an infinity in each row": Sibling(
+        "x",
+        "-torch.log(1 - x).amin(-1)",
+        UNIT,
+        lambda x: torch.where(x == 1, torch.nan, -torch.log(1 - x)).amax(-1),
+        lambda x: torch.where((x == 1).any(-1), -torch.inf, -torch.log(1 - x).amin(-1)),
+    ),
     "channels last": Sibling(
         "x",
         "x.mean((2, 3))",
