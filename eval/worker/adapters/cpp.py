@@ -92,6 +92,13 @@ class CppCandidate:
             self._libc.free(ctypes.c_void_p(tensor.data))
         self._outputs = []
 
+    def changed(self, state: list[Message]) -> list[str]:
+        pairs = zip(self._state, _mapped(self._memory, state), state, strict=False)
+        return [spec["name"] for own, given, spec in pairs if self._differ(own.data, given.data, size_bytes(spec))]
+
+    def _differ(self, one: int, other: int, size: int) -> bool:
+        return bool(self._libc.memcmp(ctypes.c_void_p(one), ctypes.c_void_p(other), ctypes.c_size_t(size)))
+
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()
         if self._libc.posix_memalign(ctypes.byref(pointer), ALIGNMENT, max(1, size_bytes(spec))):
