@@ -13,7 +13,7 @@ from eval.oracle.blocks import same_bits
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, span_of
 from eval.supervisor.folder import Artifacts
-from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors, share_memory
+from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors, share_memory, specs_of
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
@@ -276,8 +276,10 @@ class Trial(WorkerSettings):
         Args:
             settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
         """
-        shared = self.share(worker, [case.inputs])
-        if Guard.GAPS in self.guards:
+        guarded = Guard.GAPS in self.guards
+        end = specs_of([case.inputs], strided=self.language.strided)[1]
+        shared = self.share(worker, [case.inputs], -end % self.memory.page_bytes if guarded else 0)
+        if guarded:
             self.memory.spoil_gaps(worker, shared)
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)
