@@ -288,6 +288,21 @@ SIBLINGS = {
         lambda x, m: x * m.float(),
         lambda x, m: x.clone(),
     ),
+    "a number": Sibling("x, t", "x * t", f"{ANY}, 3 / 8", lambda x, t: x * t, lambda x, t: x * 0.375),
+    "an epsilon": Sibling(
+        "x, e",
+        "x * (x.square().mean(-1, keepdim=True) + e).rsqrt()",
+        f"{ANY}, 1e-5",
+        lambda x, e: x / (x.square().mean(-1, keepdim=True) + e).sqrt(),
+        lambda x, e: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(),
+    ),
+    "limits": Sibling(
+        "x, low, high",
+        "x.clamp(low, high)",
+        f"{ANY}, -0.5, 1.5",
+        lambda x, low, high: torch.minimum(torch.maximum(x, torch.tensor(low)), torch.tensor(high)),
+        lambda x, low, high: x.clamp(-0.5, high),
+    ),
     "one shift": Sibling(
         "x, s",
         "x >> s",
