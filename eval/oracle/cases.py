@@ -165,12 +165,11 @@ def draw_case(
         if drawn_from.at_edges:
             inputs = put_edges(reference, inputs, [s in AT_EDGES for s in structures], seed)
         else:
-            shapes = (
-                [t.shape for t in reference.native(inputs)] if {*OF_SAME, *OF_CONSTANTS} & set(distributions) else None
-            )
+            may_be_sizes = {*OF_SAME, *OF_CONSTANTS} & set(distributions)
+            shapes = [t.shape for t in reference.native(inputs)] if may_be_sizes else None
             inputs = change_values(inputs, structures, distributions, seed)
             outputs = reference.native(inputs)
-            if shapes not in (None, [t.shape for t in outputs]):  # the same numbers may be sizes
+            if shapes not in (None, [t.shape for t in outputs]):
                 return None
             if not all(bool(torch.isfinite(as_numbers(t)).all()) for t in outputs):
                 return None

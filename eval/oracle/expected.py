@@ -25,7 +25,7 @@ NEARER = 4.0
 """How much smaller a second change is where comparisons turn: by a jump, both change an output by the same. The smaller
 one, too, is more than a constant is rounded by in float32."""
 SIGN_OF_ZERO = re.compile("div|reciprocal|rsqrt|pow|gamma|norm|copysign")
-"""Names of operations that give infinities: whether a zero is -0.0 decides about their sign, and kernels may differ."""
+"""Names of operations whose infinities have the sign of a zero, which may be another in an honest kernel."""
 SIDES = 4.0
 """By so many times the epsilon of the inputs' type these change to reach the other side."""
 

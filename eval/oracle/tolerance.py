@@ -19,8 +19,8 @@ FINE_ROUNDINGS, COARSE_ROUNDINGS = 256.0, 4.0
 (Higham 2002, section 4.2), so 256 allow tens of thousands of terms; half precision is 8,192 times coarser."""
 FINE_SLACK, COARSE_SLACK = 16.0, 4.0
 """Error allowed for fine and coarse types, as a multiple of the reference's own error in its own precision."""
-COARSEST_ROUNDINGS, COARSEST_SLACK = 1.0, 1.0
-"""Both for types of 8 bits. Nobody computes in them, so that only the last rounding is theirs: half an epsilon."""
+COARSEST = 1.0
+"""Both for types of 8 bits. Nobody computes in them, so only the last rounding is theirs: to a number or the next."""
 TF32_SLACK = 2.0
 """The same where products are in TF32, of which the largest error in several runs is known. With twice as much, most
 products of bfloat16 would pass."""
@@ -367,9 +367,9 @@ def _is_fine(dtype: torch.dtype) -> bool:
 
 def roundings_of(dtype: torch.dtype) -> float:
     """Roundings of a type that are allowed."""
-    return FINE_ROUNDINGS if _is_fine(dtype) else COARSEST_ROUNDINGS if dtype.itemsize == 1 else COARSE_ROUNDINGS
+    return FINE_ROUNDINGS if _is_fine(dtype) else COARSEST if dtype.itemsize == 1 else COARSE_ROUNDINGS
 
 
 def slack_of(dtype: torch.dtype) -> float:
     """The multiple of the reference's own error that is allowed beside them."""
-    return FINE_SLACK if _is_fine(dtype) else COARSEST_SLACK if dtype.itemsize == 1 else COARSE_SLACK
+    return FINE_SLACK if _is_fine(dtype) else COARSEST if dtype.itemsize == 1 else COARSE_SLACK

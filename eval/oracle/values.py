@@ -226,7 +226,7 @@ def own_numbers(reference: Reference, structures: Sequence[Structure]) -> list[s
     """The arguments of `forward` that are no tensors, and the same in every draw."""
     draws = zip(*map(reference.inputs, LEARNING_SEEDS), structures, strict=True)
     kept = [pair for *pair, known in draws if known is Structure.DRAWN and not isinstance(pair[0], torch.Tensor)]
-    return [repr(one) for one, other in kept if one == other]
+    return [repr(one) for one, other in kept if one is not None and one == other]
 
 
 def change_values(

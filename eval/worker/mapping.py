@@ -9,9 +9,6 @@ from typing import Any
 from eval.worker.channel import Message
 from eval.worker.dtypes import ITEM_BYTES
 
-NO_ACCESS = 0
-"""PROT_NONE of mprotect(2)."""
-
 
 def spec_of(argument: Any, *, strided: bool = False) -> Message:
     """Shape and type of a tensor, and if wanted its strides in elements; anything else itself."""
@@ -77,7 +74,7 @@ def shared_pages(memory: int, size: int) -> mmap.mmap:
     guarded = with_guard(size)
     pages = mmap.mmap(memory, guarded, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
     start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + guarded - mmap.PAGESIZE), mmap.PAGESIZE, NO_ACCESS)
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + guarded - mmap.PAGESIZE), mmap.PAGESIZE, 0)  # PROT_NONE
     return pages
 
 

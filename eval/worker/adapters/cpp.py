@@ -7,6 +7,7 @@ differ only in their code.
 import ctypes
 import math
 import mmap
+from ctypes import string_at
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -94,10 +95,7 @@ class CppCandidate:
 
     def changed(self, state: list[Message]) -> list[str]:
         pairs = zip(self._state, _mapped(self._memory, state), state, strict=False)
-        return [spec["name"] for own, given, spec in pairs if self._differ(own.data, given.data, size_bytes(spec))]
-
-    def _differ(self, one: int, other: int, size: int) -> bool:
-        return bool(self._libc.memcmp(ctypes.c_void_p(one), ctypes.c_void_p(other), ctypes.c_size_t(size)))
+        return [spec["name"] for *both, spec in pairs if len({string_at(t.data, size_bytes(spec)) for t in both}) > 1]
 
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()

@@ -119,9 +119,9 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two tensors are equal bit for bit."""
     import torch
 
-    bits = getattr(torch, f"int{8 * min(8, one.itemsize)}")
-    alike = (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
-    return alike and torch.equal(one.view(bits), other.view(bits))
+    kinds = ((type(x), x.shape, x.dtype, x.device, x.layout) for x in (one, other))
+    bits = getattr(torch, f"int{8 * min(8, other.itemsize)}")
+    return len(set(kinds)) == 1 and torch.equal(one.view(bits), other.view(bits))
 
 
 def import_candidate(folder: Path) -> ModuleType:
