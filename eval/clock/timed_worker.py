@@ -18,7 +18,7 @@ from eval.supervisor.shared_pages import new_memory
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import ALL, Message
 from eval.worker.fault import Fault
-from eval.worker.mapping import end_of
+from eval.worker.mapping import end_of, with_guard
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0
@@ -223,7 +223,7 @@ def common_memory(trial: Trial, reference: Reference, case: Case) -> int:
     It holds the parameters, and behind them the slots for inputs, so that workers which start at the same time write
     the same to each byte.
     """
-    return new_memory(end_of(_all_specs(_sets(trial, case), reference)))
+    return new_memory(with_guard(end_of(_all_specs(_sets(trial, case), reference))))
 
 
 def _sets(trial: Trial, case: Case) -> list[list[Any]]:

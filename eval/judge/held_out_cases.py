@@ -17,13 +17,14 @@ from eval.oracle.cases import (
 from eval.oracle.constants import integer_constants
 from eval.oracle.reference import Reference
 from eval.oracle.sizes import TOLERATED_EXCESS, count_elements, smaller_sizes
-from eval.oracle.values import learn_structures
+from eval.oracle.values import learn_structures, own_numbers
 from kb.errors import TaskError
 from kb.types.evidence import OWN_SIZES
 from kb.types.kernels import Interface, Task
 
 BUDGET_S = 2.0
 """Time for drawing cases of single distributions at one set of sizes, after those of given and of mixed values."""
+OWN_NUMBERS = "tried with these arguments of the task alone"
 OUTPUTS_ONLY = "only outputs were compared, not the buffers that the reference updates"
 CHEAP = 1 << 20
 """The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
@@ -71,9 +72,6 @@ class HeldOutCases:
         why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
         why = "at smaller ones the reference gives other outputs on the same inputs" if others else why
         updated = ", ".join(updated_buffers(references[0]))
-        notes = ["" if repeatable else f"{OWN_SIZES}: {why}", updated and f"{OUTPUTS_ONLY}: {updated}"]
-        self.limit = "\n".join(filter(None, notes))
-        """What the cases do not show, in sentences, one a line."""
         check_repeatable(references[0])
         check_state(references[0])
         check_new_outputs(references[0])
@@ -83,6 +81,10 @@ class HeldOutCases:
             references = [r for r in references if r is not reference] or references
         self._references, self._cheap_reference = references, (cheap or references)[-1]
         self._structures = learn_structures(self._cheap_reference)
+        numbers = ", ".join(own_numbers(self._cheap_reference, self._structures))
+        notes = ["" if repeatable else f"{OWN_SIZES}: {why}", updated and f"{OUTPUTS_ONLY}: {updated}"]
+        self.limit = "\n".join(filter(None, [*notes, numbers and f"{OWN_NUMBERS}: {numbers}"]))
+        """What the cases do not show, in sentences, one a line."""
         self._distributions = usable_distributions(references[0], self._structures)
         self._shared = [
             case

@@ -1,5 +1,6 @@
 """What a reference gives on some inputs in float64, and the error allowed for each of its outputs."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from eval.oracle.blocks import same_bits
-from eval.oracle.operations import Choice, record_choices
+from eval.oracle.operations import Choice, operations_in, record_choices
 from eval.oracle.precision import InTf32, farther, tf32_operations
 from eval.oracle.reference import PERTURBATION, Reference, Tensors, as_numbers, copied, is_float, is_large, tensor_bytes
 from eval.oracle.tolerance import INTEGER_ERROR, Ties, Tolerance, add_changes, no_change, roundings_of, tolerance_of
@@ -23,6 +24,8 @@ in TF32, which show the error that it causes; and the time after which the least
 NEARER = 4.0
 """How much smaller a second change is where comparisons turn: by a jump, both change an output by the same. The smaller
 one, too, is more than a constant is rounded by in float32."""
+SIGN_OF_ZERO = re.compile("div|reciprocal|rsqrt|pow|gamma|norm|copysign")
+"""Names of operations whose infinities have the sign of a zero, which may be another in an honest kernel."""
 SIDES = 4.0
 """By so many times the epsilon of the inputs' type these change to reach the other side."""
 
@@ -93,6 +96,9 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
         tolerance_of(*given, device=reference.device, in_tf32=number in reached)
         for number, given in enumerate(zip(known, computed, changes, types, strict=False))
     ]
+    if any(tolerance.undefined for tolerance in tolerances):
+        signed = not any(map(SIGN_OF_ZERO.search, operations_in(partial(reference.native, inputs))))
+        tolerances = [replace(tolerance, signed=signed) for tolerance in tolerances]
     outputs, chosen = known[: len(dtypes)], list(zip(choices, tolerances[len(dtypes) :], strict=False))
     with_ties = (_with_ties(*each, chosen) for each in zip(outputs, tolerances, unsure, strict=False))
     return Expected(outputs, tuple(with_ties), layouts, apart)

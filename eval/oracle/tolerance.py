@@ -19,6 +19,8 @@ FINE_ROUNDINGS, COARSE_ROUNDINGS = 256.0, 4.0
 (Higham 2002, section 4.2), so 256 allow tens of thousands of terms; half precision is 8,192 times coarser."""
 FINE_SLACK, COARSE_SLACK = 16.0, 4.0
 """Error allowed for fine and coarse types, as a multiple of the reference's own error in its own precision."""
+COARSEST = 1.0
+"""Both for types of 8 bits. Nobody computes in them, so only the last rounding is theirs: to a number or the next."""
 TF32_SLACK = 2.0
 """The same where products are in TF32, of which the largest error in several runs is known. With twice as much, most
 products of bfloat16 would pass."""
@@ -33,8 +35,8 @@ may: a value near zero may get another sign in no other run."""
 BIAS_ROUNDINGS, BIAS_SLACK = 1.0, 4.0
 """Mean error allowed for a coarse type, relative to the values: one rounding of the type, because a constant may be
 rounded once, and a multiple of the mean error that the reference has itself and of the standard error of the mean."""
-COARSEST_BIAS = 2.0**-7
-"""That one rounding for types coarser than bfloat16: nobody computes in them, so only the last rounding is theirs."""
+COARSEST_EPSILON = 2.0**-7
+"""That of bfloat16, and for all types the largest that counts as this rounding. Types of 8 bits have a larger one."""
 MANY = 256
 """Fewer errors may have one direction by chance, or because they share one rounding."""
 INTEGER_ERROR = 0.25
@@ -73,6 +75,8 @@ class Tolerance:
     """The mean error allowed, relative to the values."""
     undefined: bool = False
     """Whether the reference is infinite or NaN somewhere in one of its precisions."""
+    signed: bool = False
+    """Whether an infinity of the other sign is wrong."""
     ties: "Ties | None" = None
     """For indices: the values from which they were chosen."""
 
@@ -83,7 +87,10 @@ class Tolerance:
     def _errors(self, output: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         tensors = [output, self.expected, self.allowed, *([self.ties.accept(output)] if self.ties else [])]
         for start, (found, expected, allowed, *accepted) in blocks(output.device.type, *tensors):
-            errors = _errors(found, expected).to(allowed.dtype).masked_fill_(allowed.isinf(), 0.0)
+            errors = _errors(found, expected)
+            if self.signed:
+                errors.masked_fill_(expected.isinf() & (found == -expected), math.inf)
+            errors = errors.to(allowed.dtype).masked_fill_(allowed.isinf(), 0.0)
             yield start, errors.masked_fill_(accepted[0], 0.0) if accepted else errors, allowed
 
     def biased(self, output: torch.Tensor) -> str:
@@ -232,8 +239,8 @@ def tolerance_of(
     change of the output for relative changes of the inputs, divided by the latter. So a sum that cancels may have the
     rounding errors of its terms. Added is a multiple of the largest error that `native` has on elements of that scale.
 
-    Where both are the same infinity, an output must be infinite or NaN; where else one of them is not finite, any value
-    is right.
+    Where both are the same infinity, an output must be infinite or NaN, see also Tolerance.signed; where else one of
+    them is not finite, any value is right.
 
     Args:
         native: The output of the reference in its own precision.
@@ -256,7 +263,7 @@ def tolerance_of(
         _keep_largest(largest, errors, _exponents(_scale(value, special, change)))
     alike, total = _errors_of_alike(largest).to(changes.dtype), 0.0
     fine = _is_fine(dtype) and not in_tf32
-    slack = FINE_SLACK if fine else TF32_SLACK if _is_fine(dtype) else COARSE_SLACK
+    slack = TF32_SLACK if in_tf32 and _is_fine(dtype) else slack_of(dtype)
     for start, (value, other, change) in blocks(device, expected, native, changes):
         special = ~(value.isfinite() & other.isfinite())
         scale = _scale(value, special, change)
@@ -267,7 +274,7 @@ def tolerance_of(
         write_block(changes, start, allowed.masked_fill_(free, math.inf) if undefined else allowed)
     bias = math.inf
     if not fine and native.numel() >= MANY:
-        rounding = max(min(torch.finfo(dtype).eps, COARSEST_BIAS), TF32_EPSILON if in_tf32 else 0.0)
+        rounding = max(min(torch.finfo(dtype).eps, COARSEST_EPSILON), TF32_EPSILON if in_tf32 else 0.0)
         mean, error = _bias(native, expected, changes, device)
         bias = BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
     excused, overall = native.numel() // EXCUSED + in_tf32, math.sqrt(total / changes.numel())
@@ -360,9 +367,9 @@ def _is_fine(dtype: torch.dtype) -> bool:
 
 def roundings_of(dtype: torch.dtype) -> float:
     """Roundings of a type that are allowed."""
-    return FINE_ROUNDINGS if _is_fine(dtype) else COARSE_ROUNDINGS
+    return FINE_ROUNDINGS if _is_fine(dtype) else COARSEST if dtype.itemsize == 1 else COARSE_ROUNDINGS
 
 
 def slack_of(dtype: torch.dtype) -> float:
     """The multiple of the reference's own error that is allowed beside them."""
-    return FINE_SLACK if _is_fine(dtype) else COARSE_SLACK
+    return FINE_SLACK if _is_fine(dtype) else COARSEST if dtype.itemsize == 1 else COARSE_SLACK

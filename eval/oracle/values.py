@@ -175,7 +175,7 @@ class Structure(Enum):
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
     INTEGERS = "integers, any of which may stand in the place of another of its row"
-    CONSTANT = "that it is one number, which may be another in each place"
+    CONSTANT = "that it is one number, which may be another, and in a tensor another in each place"
     SAME = "that it is one integer, which may be a smaller one in each place, or one truth value"
     MASK = "a mask: zeros, and one other number"
     DRAWN = "more than a change of values keeps, so it is only drawn again"
@@ -222,6 +222,13 @@ def _stays_finite(
     return False
 
 
+def own_numbers(reference: Reference, structures: Sequence[Structure]) -> list[str]:
+    """The arguments of `forward` that are no tensors, and the same in every draw."""
+    draws = zip(*map(reference.inputs, LEARNING_SEEDS), structures, strict=True)
+    kept = [pair for *pair, known in draws if known is Structure.DRAWN and not isinstance(pair[0], torch.Tensor)]
+    return [repr(one) for one, other in kept if one is not None and one == other]
+
+
 def change_values(
     inputs: Sequence[Any], structures: Sequence[Structure], distributions: Sequence[str], seed: int
 ) -> list[Any]:
@@ -242,6 +249,9 @@ def change_values(
 def _changed(x: Any, structure: Structure, distributions: Sequence[str], generator: torch.Generator) -> Any:
     if structure is Structure.DRAWN:
         return x
+    if isinstance(x, float):
+        number = torch.tensor(x, dtype=torch.float64, device=generator.device)
+        return float(_noise(number, generator)) if "noise" in distributions else x
     return with_values(x, lambda dense: _values(dense, structure, distributions, generator))
 
 
@@ -283,6 +293,8 @@ def _slices(x: torch.Tensor, count: int) -> torch.Tensor:
 
 def _structure(one: Any, other: Any) -> Structure:
     """The structure that two draws have in common; a property that may be chance is none."""
+    if isinstance(one, float) and one == other != 0:  # zero may be the chance of a dropout
+        return Structure.CONSTANT
     if not isinstance(one, torch.Tensor) or one.shape != other.shape or not one.numel():
         return Structure.DRAWN
     several = one.numel() > 1

@@ -46,6 +46,7 @@ class DeviceMemory(HostMemory):
     """Transfers tensors in the memory of the GPU that torch uses."""
 
     slots = 16
+    page_bytes = 1
     withholds = True
     """A worker can have its GPU wait for a value in memory. Its kernels then start when the judge writes that value,
     although the worker is stopped."""

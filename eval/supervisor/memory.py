@@ -22,7 +22,7 @@ from eval.oracle.reference import stored_once
 from eval.supervisor.process import WorkerProcess
 from eval.worker.channel import Message
 from eval.worker.dtypes import ITEM_BYTES
-from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of
+from eval.worker.mapping import end_of, flat_spec, mapped, size_bytes, spec_of, with_guard
 from kb.errors import JudgeError
 from kb.types.base import Frozen
 
@@ -196,8 +196,8 @@ def map_in(memory: int) -> MapTensors:
     """Gives tensors in the memory of a handle, which grows as needed."""
 
     def map_tensors(specs: list[Message], size: int) -> list[torch.Tensor]:
-        if size > os.fstat(memory).st_size:
-            os.ftruncate(memory, size)
+        if (guarded := with_guard(size)) > os.fstat(memory).st_size:
+            os.ftruncate(memory, guarded)
         return mapped(memory, specs)
 
     return map_tensors
@@ -290,12 +290,14 @@ class HostMemory:
     Attributes:
         slots: Most sets of inputs for timed calls that a worker has at once.
         slot_bytes: What these and their outputs may take together, unless it is one set.
+        page_bytes: Where inputs end at a multiple of it, what lies behind them cannot be accessed.
         withholds: Whether a stopped worker could already compute on its inputs; then the judge writes a part of them
             last.
     """
 
     slots, slot_bytes = 32, 512 << 20
     withholds = False
+    page_bytes = mmap.PAGESIZE
 
     def share(
         self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0, *, strided: bool = False

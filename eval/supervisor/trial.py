@@ -13,11 +13,11 @@ from eval.oracle.blocks import same_bits
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, span_of
 from eval.supervisor.folder import Artifacts
-from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors, share_memory
+from eval.supervisor.memory import HostMemory, Layout, RemoteTensor, SharedTensors, share_memory, specs_of
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.warm_pool import WarmPool
-from eval.worker.channel import ALL
+from eval.worker.channel import ALL, Message
 from eval.worker.fault import Fault
 from eval.worker.mapping import is_in_order, spec_of
 from eval.worker.zygote import THREADS
@@ -146,6 +146,9 @@ class Trial(WorkerSettings):
                         self._check_apart(worker, case)
                 except Fault as fault:
                     raise Fault(fault.outcome, f"{fault.detail} ({case.name})", number) from fault
+            if built_for and Guard.MUTATION in self.guards:
+                names = [name for name, _ in built_for.model.named_parameters()]  # a reference may update buffers
+                worker.ask("state", state=self._share_state(worker, built_for), names=names)
             worker.finish()
             for name in [name for name in self.artifacts if name.endswith(TUNED)]:
                 del self.artifacts[name]  # baselines compiled meanwhile: it has chosen by bad times
@@ -153,8 +156,7 @@ class Trial(WorkerSettings):
 
     def build(self, worker: WorkerProcess, reference: Reference, case: Case | None = None) -> None:
         """Build the candidate with the reference's arguments and parameters, for outputs as in a case."""
-        state, layouts = reference.state, case.layouts if case else ()
-        shared = self.memory.share(worker, [list(state.values())])
+        layouts = case.layouts if case else ()
         worker.ask(
             "build",
             adapter=str(self.language.adapter),
@@ -162,10 +164,15 @@ class Trial(WorkerSettings):
             arguments=[sent(argument) for argument in reference.arguments],
             keywords={name: sent(argument) for name, argument in reference.keywords.items()},
             init=reference.numbers,
-            state=[{**spec, "name": name} for name, spec in zip(state, shared.specs[0], strict=True)],
+            state=self._share_state(worker, reference),
             outputs=[spec_of(layout) for layout in layouts],
             in_order=[is_in_order(layout) for layout in layouts],
         )
+
+    def _share_state(self, worker: WorkerProcess, reference: Reference) -> list[Message]:
+        """Put parameters and buffers into the memory that the worker maps."""
+        shared = self.memory.share(worker, [list(reference.state.values())])
+        return [{**spec, "name": name} for name, spec in zip(reference.state, shared.specs[0], strict=True)]
 
     def share(self, worker: WorkerProcess, sets: Sequence[Sequence[Any]], start: int = 0) -> SharedTensors:
         """Put sets of inputs into the memory that the worker maps, laid out as its language promises."""
@@ -269,8 +276,10 @@ class Trial(WorkerSettings):
         Args:
             settles: Whether the outputs are read a second time, later. Others that are still unwritten are just wrong.
         """
-        shared = self.share(worker, [case.inputs])
-        if Guard.GAPS in self.guards:
+        guarded = Guard.GAPS in self.guards
+        end = specs_of([case.inputs], strided=self.language.strided)[1]
+        shared = self.share(worker, [case.inputs], -end % self.memory.page_bytes if guarded else 0)
+        if guarded:
             self.memory.spoil_gaps(worker, shared)
         self.send_inputs(worker, shared)
         report = self.call(worker, 0)

@@ -1,5 +1,6 @@
 """Tensors in memory shared by judge and worker. Both use this module; torch is imported only when needed."""
 
+import ctypes
 import math
 import mmap
 from collections.abc import Iterable, Sequence
@@ -66,5 +67,17 @@ def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
 
 
 def shared_pages(memory: int, size: int) -> mmap.mmap:
-    """The first `size` bytes of a handle's memory, all in place: otherwise the first calls on it would be slower."""
-    return mmap.mmap(memory, size, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
+    """The first `size` bytes of a handle's memory, all in place: otherwise the first calls on it would be slower.
+
+    Behind them the memory has another page, which nobody can access here: who reads far behind the last tensor crashes.
+    """
+    guarded = with_guard(size)
+    pages = mmap.mmap(memory, guarded, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
+    start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + guarded - mmap.PAGESIZE), mmap.PAGESIZE, 0)  # PROT_NONE
+    return pages
+
+
+def with_guard(size: int) -> int:
+    """Bytes of whole pages, and of that one behind them."""
+    return (-(-size // mmap.PAGESIZE) + 1) * mmap.PAGESIZE

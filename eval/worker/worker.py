@@ -61,6 +61,9 @@ class BuiltCandidate(Protocol):
     def forget_outputs(self) -> None:
         """Free the outputs of the last calls."""
 
+    def changed(self, state: list[Message]) -> list[str]:
+        """The names of parameters and buffers in the candidate's memory that are not as in the shared memory."""
+
 
 class Worker:
     def __init__(self, folder: Path, memory: int) -> None:
@@ -83,6 +86,9 @@ class Worker:
                 return {"layouts": self._built.layouts()}
             case "forget":
                 self._built.forget_outputs()
+            case "state":
+                if changed := set(self._built.changed(question["state"])) & set(question["names"]):
+                    raise Fault("mutated_input", f"the calls changed its parameters {', '.join(sorted(changed))}")
             case "capture":
                 return {"captured": self._built.capture(on=question["on"])}
             case "launched":

@@ -161,6 +161,22 @@ def get_init_inputs():
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    {"1.5": "", "3": "3", "'sum', 0.0, None": "'sum', 0.0", "__import__('random').random()": ""}.items(),
+)
+def test_arguments_that_are_no_tensors_are_named_unless_they_change(given: str, said: str) -> None:
+    source = (
+        task("scaled_by").source.replace("factor: float", "*given").replace("x * factor", "x * 2").replace("3.5", given)
+    )
+
+    lines = held_out(Task(name="scaled", source=source)).limit.splitlines()
+
+    assert [line for line in lines if line.startswith(held_out_cases.OWN_NUMBERS)] == [
+        f"{held_out_cases.OWN_NUMBERS}: {said}" for _ in range(bool(said))
+    ]
+
+
+@pytest.mark.parametrize(
     ("mode", "said"), {"": "norm.running_mean, norm.running_var, norm.num_batches_tracked", ".eval()": ""}.items()
 )
 def test_buffers_that_the_reference_updates_are_named_because_only_outputs_are_compared(mode: str, said: str) -> None:

@@ -30,6 +30,7 @@ from eval.supervisor.memory import (
 )
 from eval.supervisor.shared_pages import new_memory
 from eval.worker.adapters.python import mapped
+from eval.worker.mapping import with_guard
 from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 
@@ -292,7 +293,7 @@ def test_one_run_of_each_withheld_tensor_is_another_s_until_the_rest_is_written(
 
 
 def test_nothing_stays_in_the_gaps_between_tensors() -> None:
-    handle = new_memory(1000)
+    handle = new_memory(with_guard(1000))
     size = os.fstat(handle).st_size
     os.pwrite(handle, b"x" * size, 0)
     shared = SharedTensors([[torch.ones(3), 2.5], [torch.ones(3), 2.5]], map_in(handle), 64)
@@ -342,4 +343,4 @@ def test_bits_are_compared_whatever_the_layout_of_the_tensors(a: "torch.Tensor",
 def test_shared_memory_is_only_as_large_as_its_contents_need(memory: int) -> None:
     SharedTensors([[torch.ones(3)]], map_in(memory))
 
-    assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= mmap.PAGESIZE
+    assert ctypes.sizeof(ctypes.c_float) * 3 <= os.fstat(memory).st_size <= with_guard(mmap.PAGESIZE)

@@ -141,6 +141,30 @@ SIBLINGS = {
         lambda x: x.float().clamp(min=0).to(E4M3),
         lambda x: (1.2 * x.float().clamp(min=0)).to(E4M3),
     ),
+    "8-bit numbers out": Sibling(
+        "x, y",
+        "(x @ y).to(torch.float8_e4m3fn)",
+        f"{ANY}.bfloat16(), {ANY}.bfloat16()",
+        lambda x, y: (x.float() @ y.float()).bfloat16().to(E4M3),
+        lambda x, y: ((x.float() @ y.float()) * (0.75 + torch.rand(64, 64) / 2)).to(E4M3),
+    ),
+    "8-bit numbers out of steps in bfloat16": Sibling(
+        "x",
+        "torch.nn.functional.silu(x).to(torch.float8_e5m2)",
+        f"{ANY}.bfloat16()",
+        lambda x: (x / (1 + (-x).exp())).to(E5M2),
+        lambda x: (torch.nn.functional.silu(x) * (0.75 + torch.rand(64, 64) / 2)).to(E5M2),
+    ),
+    "the logarithm of zero": Sibling(
+        "x", "x.log()", UNIT, lambda x: -(1 / x).log(), lambda x: torch.where(x == 0, torch.inf, x.log())
+    ),
+    "an infinity in each row": Sibling(
+        "x",
+        "-torch.log(1 - x).amin(-1)",
+        UNIT,
+        lambda x: torch.where(x == 1, torch.nan, -torch.log(1 - x)).amax(-1),
+        lambda x: torch.where((x == 1).any(-1), -torch.inf, -torch.log(1 - x).amin(-1)),
+    ),
     "channels last": Sibling(
         "x",
         "x.mean((2, 3))",
@@ -263,6 +287,21 @@ SIBLINGS = {
         f"{ANY}, torch.ones(N, N, dtype=torch.int32)",
         lambda x, m: x * m.float(),
         lambda x, m: x.clone(),
+    ),
+    "a number": Sibling("x, t", "x * t", f"{ANY}, 3 / 8", lambda x, t: x * t, lambda x, t: x * 0.375),
+    "an epsilon": Sibling(
+        "x, e",
+        "x * (x.square().mean(-1, keepdim=True) + e).rsqrt()",
+        f"{ANY}, 1e-5",
+        lambda x, e: x / (x.square().mean(-1, keepdim=True) + e).sqrt(),
+        lambda x, e: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(),
+    ),
+    "limits": Sibling(
+        "x, low, high",
+        "x.clamp(low, high)",
+        f"{ANY}, -0.5, 1.5",
+        lambda x, low, high: torch.minimum(torch.maximum(x, torch.tensor(low)), torch.tensor(high)),
+        lambda x, low, high: x.clamp(-0.5, high),
     ),
     "one shift": Sibling(
         "x, s",

@@ -69,6 +69,9 @@ class CommandCandidate:
     def forget_outputs(self) -> None:
         self._outputs = []
 
+    def changed(self, state: list[Message]) -> list[str]:
+        return []  # they are files
+
     def _run(self) -> None:
         """Run the command. Raises Fault if it fails, with the end of what it printed."""
         with (self._folder / "printed").open("w+b") as output:

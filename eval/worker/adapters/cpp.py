@@ -7,6 +7,7 @@ differ only in their code.
 import ctypes
 import math
 import mmap
+from ctypes import string_at
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -91,6 +92,10 @@ class CppCandidate:
         for tensor in self._outputs:
             self._libc.free(ctypes.c_void_p(tensor.data))
         self._outputs = []
+
+    def changed(self, state: list[Message]) -> list[str]:
+        pairs = zip(self._state, _mapped(self._memory, state), state, strict=False)
+        return [spec["name"] for *both, spec in pairs if len({string_at(t.data, size_bytes(spec)) for t in both}) > 1]
 
     def _allocated(self, spec: Message) -> Tensor:
         pointer = ctypes.c_void_p()

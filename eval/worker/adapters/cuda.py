@@ -25,8 +25,7 @@ class CudaCandidate(GpuCandidate):
             raise Fault("compile_error", "it does not define model_new; include kb_tensor_cuda.h")
         library.model_new.restype = None
         init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
-        kept = list(state.values())
-        parameters = array_of([_described(tensor) for tensor in kept])
+        parameters = array_of([_described(tensor) for tensor in state.values()])
         if hasattr(library, "load_reference"):
             library.load_reference.restype = None
             library.load_reference(parameters, init, _stream())
@@ -38,7 +37,7 @@ class CudaCandidate(GpuCandidate):
             library.model_new(arguments, parameters, init, results, _stream())
             return outputs
 
-        call.state = kept  # type: ignore[attr-defined]  # the pointers in `parameters` do not keep it
+        call.state_dict = lambda: state  # type: ignore[attr-defined]  # the pointers in `parameters` do not keep it
         return call
 
 

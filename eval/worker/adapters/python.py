@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from types import ModuleType, SimpleNamespace
@@ -19,15 +19,18 @@ class PythonCandidate:
     _device = "cpu"
     _in_order: Sequence[bool] = ()
     """For each output, whether that of the reference lies in order; empty if nothing is known of them."""
+    _state: Mapping[str, Any] = {}
+    """What the model holds of the reference's state as it is. A model that loads it may hold it in another form."""
 
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         import torch
 
         torch.set_grad_enabled(False)
         self._memory = memory
-        state = self._mapped(question["state"])
-        named = {spec["name"]: tensor.clone() for spec, tensor in zip(question["state"], state, strict=True)}
-        self._model = self._built(folder, question, named)
+        state = dict(zip((s["name"] for s in question["state"]), self._mapped(question["state"]), strict=True))
+        self._model = self._built(folder, question, {name: tensor.clone() for name, tensor in state.items()})
+        held: dict[str, Any] = getattr(self._model, "state_dict", dict)()
+        self._state = {name: held[name] for name in held.keys() & state.keys() if _same(held[name], state[name])}
         self._in_order = question["in_order"]
         self._inputs: list[list[Any]] = []
         self._outputs: tuple[Any, ...] = ()
@@ -58,6 +61,10 @@ class PythonCandidate:
 
     def forget_outputs(self) -> None:
         self._outputs = ()
+
+    def changed(self, state: list[Message]) -> list[str]:
+        pairs = zip(state, self._mapped(state), strict=True)
+        return [spec["name"] for spec, given in pairs if not _same(self._state.get(spec["name"], given), given)]
 
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
         """What is called."""
@@ -106,6 +113,15 @@ def _ordered(output: Any) -> Any:
         return output
     shared = any(step == 0 and size > 1 for size, step in zip(output.shape, output.stride(), strict=True))
     return output if shared else output.contiguous()
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two tensors are equal bit for bit."""
+    import torch
+
+    kinds = ((type(x), x.shape, x.dtype, x.device, x.layout) for x in (one, other))
+    bits = getattr(torch, f"int{8 * min(8, other.itemsize)}")
+    return len(set(kinds)) == 1 and torch.equal(one.view(bits), other.view(bits))
 
 
 def import_candidate(folder: Path) -> ModuleType:
