@@ -1,7 +1,8 @@
 """Judges that share a GPU take turns: one times a candidate while the others wait, and they compile side by side.
 
 All hold the first of two locks together. One that waits for its workers to start holds the second instead, and pauses
-them to release it when another has the first one alone. A turn begins when a judge has both alone.
+them to release it when another has the first one alone. A turn begins when a judge has both alone. Those that want one
+hold a third lock: who has had a turn goes on when nobody wants one, as others could have none beside its next check.
 """
 
 import fcntl
@@ -23,12 +24,12 @@ BETWEEN_S = 3.0
 
 
 @cache
-def join() -> tuple[FileIO, FileIO] | None:
+def join() -> tuple[FileIO, FileIO, FileIO] | None:
     """Take part, before the GPU is used; None if no other judge uses it. Waits while another has its turn."""
     if path := os.environ.get(TURNS):
-        use, starts = FileIO(path, "a"), FileIO(f"{path}-starts", "a")
+        use, starts, wishes = (FileIO(f"{path}{name}", "a") for name in ("", "-starts", "-wishes"))
         fcntl.flock(use, fcntl.LOCK_SH)
-        return use, starts
+        return use, starts, wishes
     return None
 
 
@@ -42,7 +43,7 @@ def turn() -> Iterator[None]:
     try:
         yield
     finally:
-        _end()
+        _let_others()
 
 
 def wait_for(started: Callable[[float | None], bool]) -> None:
@@ -52,10 +53,9 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
         started: Waits for so many seconds at most; returns whether all have started or failed.
     """
     locks = join()
-    if locks is None:
-        started(None)
+    if started(None if locks is None else 0.0) or locks is None:
         return
-    use, starts = locks
+    use, starts, _ = locks
     done, pauses_at = False, 0.0
     while not done:
         fcntl.flock(starts, fcntl.LOCK_SH)
@@ -69,21 +69,38 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
 
 def interrupt_for(started: Callable[[float | None], bool]) -> None:
     """As `wait_for`, in a turn: others may have theirs before it goes on."""
+    if locks := join():
+        fcntl.flock(locks[2], fcntl.LOCK_UN)
     wait_for(started)
     _begin()
 
 
 def _begin() -> None:
-    """Hold both locks alone."""
-    for lock in join() or ():
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """Hold the first two locks alone, with a wish for that."""
+    if locks := join():
+        use, starts, wishes = locks
+        fcntl.flock(wishes, fcntl.LOCK_SH)
+        fcntl.flock(use, fcntl.LOCK_EX)
+        fcntl.flock(starts, fcntl.LOCK_EX)
 
 
 def _end() -> None:
     """Hold the first lock together with the others, once none of them has its turn."""
     if locks := join():
-        fcntl.flock(locks[1], fcntl.LOCK_UN)
-        fcntl.flock(locks[0], fcntl.LOCK_SH)
+        use, starts, _ = locks
+        fcntl.flock(starts, fcntl.LOCK_UN)
+        fcntl.flock(use, fcntl.LOCK_SH)
+
+
+def _let_others() -> None:
+    """Let all have their turns who wait for one, at the end of a turn."""
+    if locks := join():
+        for lock in locks:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        use, _, wishes = locks
+        fcntl.flock(wishes, fcntl.LOCK_EX)
+        fcntl.flock(use, fcntl.LOCK_SH)
+        fcntl.flock(wishes, fcntl.LOCK_UN)
 
 
 def _is_taken(lock: FileIO) -> bool:

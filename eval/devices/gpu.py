@@ -115,6 +115,8 @@ class Gpu(TimingDevice):
             with spent.on("turns_s"):
                 at_end.enter_context(turn())
             yield
+            with spent.on("turns_s"):
+                at_end.close()
 
     @contextmanager
     def _memory_that_suffices(self) -> Iterator[None]:

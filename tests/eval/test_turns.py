@@ -22,6 +22,7 @@ from tests.eval.judging import is_alive, needs_linux
 
 pytestmark = needs_linux
 JUDGES, TURNS_EACH = 3, 5
+CHECK_S = 0.2
 SPAWN = multiprocessing.get_context("spawn")
 COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.0, 2.5, 1.5, 0.5
 """Two turns and the compilation take longer than the worker may take for an answer."""
@@ -66,6 +67,34 @@ def test_turns_do_not_overlap_and_none_is_lost_when_all_judges_wait_for_one(tmp_
 
     assert [each.exitcode for each in judges] == [0] * JUDGES
     assert [found.get() for _ in range(JUDGES * TURNS_EACH)] == [True] * JUDGES * TURNS_EACH
+
+
+def check_and_time(lock: Path, number: int, all_joined: Barrier, timed: "multiprocessing.Queue[int]") -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(turns.TURNS, str(lock))
+        turns.join()
+        all_joined.wait()
+        for _ in range(TURNS_EACH):
+            time.sleep(CHECK_S)
+            with turns.turn():
+                timed.put(number)
+                time.sleep(CHECK_S)
+
+
+def test_who_has_had_a_turn_checks_its_next_candidate_when_all_others_have_had_theirs(tmp_path: Path) -> None:
+    timed: multiprocessing.Queue[int] = SPAWN.Queue()
+    barrier = SPAWN.Barrier(JUDGES)
+    judges = [
+        SPAWN.Process(target=check_and_time, args=(tmp_path / "turns", number, barrier, timed))
+        for number in range(JUDGES)
+    ]
+    for each in judges:
+        each.start()
+    for each in judges:
+        each.join(60)
+
+    order = [timed.get() for _ in range(JUDGES * TURNS_EACH)]
+    assert all(sorted(order[at : at + JUDGES]) == [*range(JUDGES)] for at in range(0, len(order), JUDGES))
 
 
 def test_a_judge_with_a_gpu_of_its_own_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
