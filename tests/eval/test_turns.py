@@ -194,7 +194,7 @@ def test_a_judge_that_is_killed_in_a_pause_leaves_neither_a_process_nor_its_lock
 
     start = time.monotonic()
     with turns.turn():
-        assert time.monotonic() - start < 0.1
+        assert time.monotonic() - start < 1
 
 
 def test_in_a_pause_nothing_new_starts_and_what_has_started_is_left_alone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from eval.worker.adapters.cpp import array_of, tensor_at
 from eval.worker.adapters.gpu import GpuCandidate, warm
+from eval.worker.adapters.python import owned
 from eval.worker.channel import Message
 from eval.worker.fault import Fault
 
@@ -25,6 +26,7 @@ class CudaCandidate(GpuCandidate):
             raise Fault("compile_error", "it does not define model_new; include kb_tensor_cuda.h")
         library.model_new.restype = None
         init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
+        state = owned(state)
         parameters = array_of([_described(tensor) for tensor in state.values()])
         if hasattr(library, "load_reference"):
             library.load_reference.restype = None

@@ -28,7 +28,7 @@ class PythonCandidate:
         torch.set_grad_enabled(False)
         self._memory = memory
         state = dict(zip((s["name"] for s in question["state"]), self._mapped(question["state"]), strict=True))
-        self._model = self._built(folder, question, {name: tensor.clone() for name, tensor in state.items()})
+        self._model = self._built(folder, question, state)
         held: dict[str, Any] = getattr(self._model, "state_dict", dict)()
         self._state = {name: held[name] for name in held.keys() & state.keys() if _same(held[name], state[name])}
         self._in_order = question["in_order"]
@@ -124,6 +124,10 @@ def _same(one: Any, other: Any) -> bool:
     return len(set(kinds)) == 1 and torch.equal(one.view(bits), other.view(bits))
 
 
+def owned(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor.clone() for name, tensor in state.items()}
+
+
 def import_candidate(folder: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
     if spec is None or spec.loader is None:
@@ -146,10 +150,10 @@ def received(argument: Any) -> Any:
 
 
 def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], state: dict[str, Any]) -> Any:
-    """`ModelNew` with the reference's parameters. Raises Fault if it does not accept them."""
+    """`ModelNew` with the reference's parameters, in memory of its own. Raises Fault if it does not accept them."""
     model = module.ModelNew(*arguments, **keywords)
     if hasattr(model, "load_reference"):
-        model.load_reference(state)
+        model.load_reference(owned(state))
         return model
     own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
