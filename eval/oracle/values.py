@@ -188,12 +188,10 @@ class Structure(Enum):
 def learn_structures(reference: Reference) -> list[Structure]:
     """The structure of each input, learned from two draws."""
     draws = [reference.inputs(seed) for seed in LEARNING_SEEDS]
-    names = operations_in(partial(reference.native, draws[0]))
     found = [_structure(*pair) for pair in zip(*draws, strict=True)]
-    exponentials = any(map(EXPONENTIALS.search, names))
     hides = [all(map(_may_hide, pair)) for pair in zip(*draws, strict=True)]
     kind, change = "equal", {(Structure.DRAWN, True): Structure.TRUTHS}
-    if exponentials:
+    if any(map(EXPONENTIALS.search, operations_in(partial(reference.native, draws[0])))):
         kind = "hidden"
         change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
     hiding = [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
