@@ -146,19 +146,12 @@ usual ones."""
 REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone}
 """Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, or one counts as
 much as all others of its row."""
-OF_EXPONENTS: Mapping[str, Change] = {"hidden": _hidden}
-"""The same for a reference with exponentials: what it hides by minus infinity counts as zero."""
-OF_CONSTANTS: Mapping[str, Change] = {"noise": _noise}
-"""The same for an input that is one number in every draw: nothing may rely on it, as on no constant parameter."""
 OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
-"""The same for integers, which stay numbers that the task drew for their row: they may be indices."""
-OF_TRUTHS: Mapping[str, Change] = {"equal": _extreme}
-"""The same for truth values: each is true, in a row that has a true one, so that none relies on how many are."""
-OF_SAME: Mapping[str, Change] = {"others": _others}
-"""The same for integers and truth values that are one number in every draw."""
-OF_MASKS: Mapping[str, Change] = {"rows": _rows}
-"""The same for masks that are the same in every draw."""
-OF_OTHERS = {**OF_EXPONENTS, **OF_CONSTANTS, **OF_SAME, **OF_MASKS}
+"""The same for integers, which stay numbers that the task drew for their row: they may be indices. Truth values may be
+equal: each is true, in a row that has a true one, so that none relies on how many are."""
+OF_OTHERS: Mapping[str, Change] = {"hidden": _hidden, "noise": _noise, "others": _others, "rows": _rows}
+"""The same for some inputs: what is hidden counts as zero in an exponential; noise and others replace what is one
+number in every draw, on which nothing may rely, as on no constant parameter; rows are those of a mask."""
 DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
 ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_OTHERS)
 EDGES = "edge"
@@ -185,9 +178,9 @@ class Structure(Enum):
         """Those that keep the structure."""
         known = {
             Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
-            Structure.CONSTANT: ("given", *OF_CONSTANTS), Structure.SAME: ("given", *OF_SAME),
-            Structure.MASK: ("given", *OF_MASKS), Structure.EXPONENTS: (*DISTRIBUTIONS, *OF_EXPONENTS),
-            Structure.HIDING: ("given", *OF_EXPONENTS), Structure.TRUTHS: ("given", *OF_TRUTHS),
+            Structure.CONSTANT: ("given", "noise"), Structure.SAME: ("given", "others"),
+            Structure.MASK: ("given", "rows"), Structure.EXPONENTS: (*DISTRIBUTIONS, "hidden"),
+            Structure.HIDING: ("given", "hidden"), Structure.TRUTHS: ("given", "equal"),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -195,28 +188,24 @@ class Structure(Enum):
 def learn_structures(reference: Reference) -> list[Structure]:
     """The structure of each input, learned from two draws."""
     draws = [reference.inputs(seed) for seed in LEARNING_SEEDS]
-    names = operations_in(partial(reference.native, draws[0]))
     found = [_structure(*pair) for pair in zip(*draws, strict=True)]
-    exponentials = any(map(EXPONENTIALS.search, names))
     hides = [all(map(_may_hide, pair)) for pair in zip(*draws, strict=True)]
-    kinds, change = list(OF_TRUTHS), {(Structure.DRAWN, True): Structure.TRUTHS}
-    if exponentials:
-        kinds = list(OF_EXPONENTS)
+    kind, change = "equal", {(Structure.DRAWN, True): Structure.TRUTHS}
+    if any(map(EXPONENTIALS.search, operations_in(partial(reference.native, draws[0])))):
+        kind = "hidden"
         change = {(Structure.FREE, False): Structure.EXPONENTS, (Structure.DRAWN, True): Structure.HIDING}
     hiding = [change.get(known, known[0]) for known in zip(found, hides, strict=True)]
     for place, structure in enumerate(found):
         alone = [hiding[place] if n == place else Structure.DRAWN for n in range(len(found))]
-        if hiding[place] is not structure and not _stays_finite(reference, draws[0], alone, kinds):
+        if hiding[place] is not structure and not _stays_finite(reference, draws[0], alone, kind):
             hiding[place] = structure
     return hiding
 
 
-def _stays_finite(
-    reference: Reference, inputs: Sequence[Any], structures: Sequence[Structure], kinds: Sequence[str]
-) -> bool:
+def _stays_finite(reference: Reference, inputs: Sequence[Any], structures: Sequence[Structure], kind: str) -> bool:
     """Whether the reference is finite where an input is changed: it is not if values behind a softmax are hidden."""
     with suppress(TaskError):
-        changed = (change_values(inputs, structures, kinds, half) for half in range(2))
+        changed = (change_values(inputs, structures, [kind], half) for half in range(2))
         outputs = [as_numbers(t) for given in changed for t in reference.native(given)]
         return all(bool(t.isfinite().all()) for t in outputs)
     return False
@@ -239,10 +228,10 @@ def change_values(
     device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
     generator = torch.Generator(device or "cpu").manual_seed(seed)
     kept = [[d for d in distributions if d in structure.distributions] for structure in structures]
-    hiding = [place for place, names in enumerate(kept) if not OF_EXPONENTS.keys().isdisjoint(names)]
+    hiding = [place for place, names in enumerate(kept) if "hidden" in names]
     for place in hiding:
         if place != hiding[seed // 2 % len(hiding)]:  # which half it is, the last bit decides
-            kept[place] = [d for d in kept[place] if d not in OF_EXPONENTS]
+            kept[place] = [d for d in kept[place] if d != "hidden"]
     return [_changed(*given, generator) for given in zip(inputs, structures, kept, strict=True)]
 
 

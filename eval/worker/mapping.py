@@ -61,8 +61,7 @@ def mapped(memory: int, specs: Sequence[Message]) -> list[Any]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
     import torch
 
-    end = end_of(specs)
-    page = torch.frombuffer(shared_pages(memory, end), dtype=torch.uint8) if end else torch.empty(0, dtype=torch.uint8)
+    page = torch.frombuffer(shared_pages(memory, end_of(specs)), dtype=torch.uint8)
     return [view(page, spec) for spec in specs]
 
 

@@ -7,6 +7,7 @@ This module and what it imports need only the standard library; an adapter loads
 import importlib
 import importlib.util
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,10 +112,15 @@ def adapter(file: str) -> ModuleType:
     path = Path(file)
     if path.is_relative_to(ROOT):
         return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    spec = importlib.util.spec_from_file_location("adapter", file)
+    return module_in(path, "adapter")
+
+
+def module_in(file: Path, name: str) -> ModuleType:
+    """The module in a file, imported under a name."""
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ImportError(file)
-    module = importlib.util.module_from_spec(spec)
+        raise ImportError(str(file))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

@@ -92,14 +92,9 @@ class CommandCandidate:
         sys.stdout.flush()
 
     def _write(self, kind: str, specs: list[Message]) -> None:
-        if end := end_of(specs):
-            with shared_pages(self._memory, end) as pages:
-                for i, spec in enumerate(specs):
-                    data = pages[spec["offset"] : end_of([spec])]
-                    (self._folder / f"{kind}_{i}.bin").write_bytes(data)
-        for i, spec in enumerate(specs):
-            if not size_bytes(spec):
-                (self._folder / f"{kind}_{i}.bin").write_bytes(b"")
+        with shared_pages(self._memory, end_of(specs)) as pages:
+            for i, spec in enumerate(specs):
+                (self._folder / f"{kind}_{i}.bin").write_bytes(pages[spec["offset"] : end_of([spec])])
 
     def _output(self, number: int) -> Path:
         return self._folder / f"output_{number}.bin"

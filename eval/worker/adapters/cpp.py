@@ -114,9 +114,7 @@ load = CppCandidate
 
 def _mapped(memory: int, specs: list[Message]) -> list[Tensor]:
     """Tensors in the memory of a handle; each spec has its `offset` there."""
-    if not (end := end_of(specs)):
-        return [tensor_at(0, spec["shape"]) for spec in specs]
-    pages = shared_pages(memory, end)
+    pages = shared_pages(memory, end_of(specs))
     _KEPT.append(pages)
     start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     return [tensor_at(start + spec["offset"], spec["shape"]) for spec in specs]

@@ -1,7 +1,5 @@
 """The worker's adapter for candidates in Python, which are modules that define `ModelNew`."""
 
-import importlib.util
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -11,6 +9,7 @@ from typing import Any
 from eval.worker.channel import ALL, Message
 from eval.worker.fault import Fault
 from eval.worker.mapping import is_in_order, mapped
+from eval.worker.worker import module_in
 
 
 class PythonCandidate:
@@ -69,7 +68,8 @@ class PythonCandidate:
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
         """What is called."""
         keywords = {name: received(value) for name, value in question["keywords"].items()}
-        return build(import_candidate(folder), [received(value) for value in question["arguments"]], keywords, state)
+        module = module_in(folder / "candidate.py", "candidate")
+        return build(module, [received(value) for value in question["arguments"]], keywords, state)
 
     def _mapped(self, specs: list[Message]) -> list[Any]:
         return mapped(self._memory, specs)
@@ -126,16 +126,6 @@ def _same(one: Any, other: Any) -> bool:
 
 def owned(state: dict[str, Any]) -> dict[str, Any]:
     return {name: tensor.clone() for name, tensor in state.items()}
-
-
-def import_candidate(folder: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("candidate", folder / "candidate.py")
-    if spec is None or spec.loader is None:
-        raise Fault("compile_error", "candidate.py cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["candidate"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def received(argument: Any) -> Any:
