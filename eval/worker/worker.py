@@ -30,7 +30,7 @@ class BuiltCandidate(Protocol):
     def capture(self, *, on: bool) -> bool:
         """Record the calls on all sets, so that later ones replay them, or stop that; return whether they are recorded.
 
-        Only candidates on a GPU can.
+        Only candidates on a GPU can; others lack this function.
         """
 
     def ready(self, number: int) -> None:
@@ -84,7 +84,7 @@ class Worker:
             case "forget":
                 self._built.forget_outputs()
             case "capture":
-                return {"captured": self._built.capture(on=question["on"])}
+                return {"captured": hasattr(self._built, "capture") and self._built.capture(on=question["on"])}
             case "launched":
                 return {"launched": self._built.launched()}
             case "compile":
