@@ -186,15 +186,6 @@ def test_a_gpu_has_its_driver_s_name_and_its_compilers_architecture(monkeypatch:
     assert (probe_gpu.device().backend, probe_gpu.device().architecture) == ("hip", "gfx942")
 
 
-def test_the_float32_precision_is_restored_after_a_product() -> None:
-    before = torch.get_float32_matmul_precision()
-
-    with probe_gpu._float32_precision("high"):
-        assert torch.get_float32_matmul_precision() == "high"
-
-    assert torch.get_float32_matmul_precision() == before
-
-
 @needs_triton
 @pytest.mark.parametrize(
     ("isa", "instruction", "lanes"), [("cuda 90 32", "FFMA", 1), ("hip gfx942 64", "v_pk_fma_f32", 2)]
