@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from eval.regular_file import regular_text
 from eval.screen.amd import AMD
 from eval.screen.nvidia import NVIDIA
-from eval.screen.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen.occupancy import ComputeUnit, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
@@ -191,13 +191,12 @@ def _occupancy(
     if num_warps is None or usage.asks_at_launch:
         message = "occupancy: it depends on what the launch asks for, which is not known"
         return None, Finding(check="occupancy", state="unknown", message=message)
-    needs = Needs(num_warps, usage.vector_registers, usage.scalar_registers, usage.scratchpad_bytes)
     found = {name: one_value(facts, name, condition) for name, condition in vendor.compute_unit.items()}
     known = {name: value for name, value in found.items() if value and (value[0] > 0 or name == "lds_reserved")}
     if missing := [key for key in vendor.compute_unit.items() if key[0] not in known]:
         return None, _unknown("occupancy", *missing)
     unit = ComputeUnit(lanes, **{name: int(number) for name, (number, _) in known.items()})
-    wavefronts, limit = occupancy(needs, unit)
+    wavefronts, limit = occupancy(usage, num_warps, unit)
     shared_by, place = (unit.simd_units, "SIMD unit") if vendor.occupancy_per_simd else (1, "compute unit")
     resident = -(-wavefronts // shared_by)
     return resident, Finding(

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.screen import screen as screening
-from eval.screen.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen.occupancy import ComputeUnit, occupancy
 from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
+from eval.screen.vendor import Usage
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
 from kb.types.evidence import Finding, KernelScreen
@@ -142,10 +143,10 @@ def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, 
     screen, text = compiled(isa, name)
     stated = re.search(r"^; Occupancy: (\d+)$", text, re.M)
     assert stated is not None
-    scalar = VENDORS["hip"].usage(text, screen.kernel)
-    assert scalar is not None
+    usage = VENDORS["hip"].usage(text, screen.kernel)
+    assert usage is not None
 
-    wavefronts, _ = occupancy(Needs(4, screen.registers, scalar.scalar_registers, 0), compute_unit(isa))
+    wavefronts, _ = occupancy(usage._replace(scratchpad_bytes=0), 4, compute_unit(isa))
 
     assert wavefronts == 4 * int(stated[1])
 
@@ -156,19 +157,22 @@ def compute_unit(isa: Isa) -> ComputeUnit:
     return ComputeUnit(isa.lanes or 1, **{name: int(value[0]) for name, value in found.items() if value is not None})
 
 
-NEEDS = st.builds(Needs, st.integers(1, 16), st.integers(1, 512), st.integers(0, 102), st.integers(0, 70_000))
+WAVEFRONTS = st.integers(1, 16)
+USAGE = st.builds(Usage, st.integers(1, 512), st.integers(0, 102), st.just(0), st.integers(0, 70_000))
 
 
 @pytest.mark.parametrize("isa", TARGETS, ids=str)
-@given(needs=NEEDS, more=NEEDS)
+@given(wavefronts=WAVEFRONTS, usage=USAGE, more=USAGE)
 def test_who_takes_more_never_fits_more_often_and_nothing_exceeds_the_slots(
-    isa: Isa, needs: Needs, more: Needs
+    isa: Isa, wavefronts: int, usage: Usage, more: Usage
 ) -> None:
     unit = compute_unit(isa)
-    greater = Needs(needs.wavefronts, *(a + b for a, b in zip(needs[1:], more[1:], strict=True)))
+    greater = Usage(*(a + b for a, b in zip(usage[:4], more[:4], strict=True)))
 
-    assert occupancy(greater, unit)[0] <= occupancy(needs, unit)[0] <= unit.max_wavefronts
-    assert occupancy(needs, unit)[0] % needs.wavefronts == 0
+    found, _ = occupancy(usage, wavefronts, unit)
+
+    assert occupancy(greater, wavefronts, unit)[0] <= found <= unit.max_wavefronts
+    assert found % wavefronts == 0
 
 
 @pytest.mark.parametrize(
@@ -189,14 +193,14 @@ def test_occupancy_is_what_the_vendor_calculates(
     wavefronts: int, registers: int, scratchpad_bytes: int, blocks: int, limit: str
 ) -> None:
     """Blocks as cuda_occupancy.h of CUDA runtime 13.0.88 gives them for an H200."""
-    needs = Needs(wavefronts, registers, 0, scratchpad_bytes)
+    usage = Usage(registers, 0, 0, scratchpad_bytes)
 
-    assert occupancy(needs, compute_unit(NVIDIA)) == (blocks * wavefronts, limit)
+    assert occupancy(usage, wavefronts, compute_unit(NVIDIA)) == (blocks * wavefronts, limit)
 
 
 def test_many_scalar_registers_cost_a_wavefront() -> None:
-    assert occupancy(Needs(1, 8, 96, 0), compute_unit(AMD)) == (32, "max_wavefronts")
-    assert occupancy(Needs(1, 8, 97, 0), compute_unit(AMD)) == (28, "sgpr_file_size")
+    assert occupancy(Usage(8, 96, 0, 0), 1, compute_unit(AMD)) == (32, "max_wavefronts")
+    assert occupancy(Usage(8, 97, 0, 0), 1, compute_unit(AMD)) == (28, "sgpr_file_size")
 
 
 @pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
