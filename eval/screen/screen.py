@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from eval.regular_file import regular_text
 from eval.screen.amd import AMD
@@ -19,7 +19,7 @@ from eval.screen.occupancy import ComputeUnit, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
-from kb.types.base import Frozen, reason_of
+from kb.types.base import Frozen
 from kb.types.evidence import Finding, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.records import Trust
@@ -36,7 +36,7 @@ Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class Record(Frozen):
-    """The record that eval.worker.adapters.cross_compile makes of a kernel."""
+    """The record that eval.worker.adapters.cross_compile makes of a kernel, passed on by a worker."""
 
     model_config = ConfigDict(strict=True)
 
@@ -55,22 +55,17 @@ VENDORS = {"hip": AMD, "cuda": NVIDIA}
 """Vendors by Triton's name of the backend."""
 
 
-def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
+def screen_kernel(kernel: Record, folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
     """Compare one compiled Triton kernel with the documented limits.
 
     Args:
-        record: A record of eval.worker.adapters.cross_compile, passed on by a worker.
         folder: Folder of the assembly that the record names.
         isa: ISA of the assembly; see kb.types.target.Target.isa.
         facts: Facts that hold for the target.
 
     Raises:
-        Fault: the record or the assembly does not come from a compiler.
+        Fault: the assembly does not come from a compiler.
     """
-    try:
-        kernel = Record.model_validate(record)
-    except ValidationError as error:
-        raise Fault(Outcome.FORGED, f"not a record of a kernel: {reason_of(error)}") from error
     text = _read(folder / kernel.assembly)
     usage = _usage(text, kernel.kernel, isa)
     usage = usage._replace(

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.devices import triton_trial
 from eval.screen import screen as screening
 from eval.screen.occupancy import ComputeUnit, occupancy
-from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
+from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, Record, screen_file, screen_kernel
 from eval.screen.vendor import Usage
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
@@ -23,7 +24,7 @@ from kb.types.target import Isa
 from tests.eval.screen.sheets import AMD, BLACKWELL, CDNA4, NVIDIA, TARGETS, facts_of
 
 SYNTHETIC = Path(__file__).parent / "screen"
-RECORD = {
+RECORD: dict[str, Any] = {
     "kernel": "tiny",
     "num_warps": 4,
     "scratchpad_bytes": 1024,
@@ -50,7 +51,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
             folder = tmp_path_factory.mktemp("compiled")
             [record] = cross_compiled(isa, CALLS[name], folder).records
             known[isa, name] = (
-                screen_kernel(record, folder, isa, facts_of(isa)),
+                screen_kernel(Record(**record), folder, isa, facts_of(isa)),
                 (folder / record["assembly"]).read_text(),
             )
         return known[isa, name]
@@ -230,7 +231,7 @@ def test_a_document_that_states_zero_makes_occupancy_unknown(isa: Isa, monkeypat
 def screened(isa: Isa, facts: list[Fact], **changes: Any) -> KernelScreen:
     """Of the synthetic assembly."""
     assembly = "tiny.amdgcn" if isa.backend == "hip" else "tiny.sass"
-    return screen_kernel({**RECORD, "assembly": assembly, **changes}, SYNTHETIC, isa, facts)
+    return screen_kernel(Record(**{**RECORD, "assembly": assembly, **changes}), SYNTHETIC, isa, facts)
 
 
 def test_amd_assembly_is_read() -> None:
@@ -250,7 +251,7 @@ def test_what_inline_assembly_says_of_a_kernel_counts_for_nothing(tmp_path: Path
     stated = text[text.index("\t.amdgpu_metadata") :].replace("     100", "     1").replace(" 2048", " 16")
     (tmp_path / "tiny.amdgcn").write_text(text.replace("\ts_endpgm", f"/*\n{stated}\n*/\n\ts_endpgm"))
 
-    screen = screen_kernel({**RECORD, "assembly": "tiny.amdgcn"}, tmp_path, AMD, facts_of(AMD))
+    screen = screen_kernel(Record(**RECORD), tmp_path, AMD, facts_of(AMD))
 
     assert (screen.registers, screen.scratchpad_bytes) == (100, 2048)
 
@@ -337,7 +338,7 @@ def test_loads_are_not_judged_where_whole_tiles_are_copied(tmp_path: Path) -> No
         (SYNTHETIC / "tiny.sass").read_text().replace("LDG.E.128", "UTMALDG.2D").replace("LDGSTS.E.BYPASS.128", "NOP")
     )
     (tmp_path / "tiny.sass").write_text(text)
-    screen = screen_kernel({**RECORD, "assembly": "tiny.sass"}, tmp_path, NVIDIA, facts_of(NVIDIA))
+    screen = screen_kernel(Record(**{**RECORD, "assembly": "tiny.sass"}), tmp_path, NVIDIA, facts_of(NVIDIA))
 
     assert "UTMALDG.2D" in screen.memory_instructions
     assert "global loads" not in {f.check for f in screen.findings}
@@ -346,7 +347,9 @@ def test_loads_are_not_judged_where_whole_tiles_are_copied(tmp_path: Path) -> No
 def test_a_dot_without_matrix_instructions_warns(tmp_path: Path) -> None:
     (tmp_path / "tiny.amdgcn").write_text((SYNTHETIC / "tiny.amdgcn").read_text().replace("v_mfma", "v_fma"))
 
-    with_dot, without = (screen_kernel({**RECORD, "uses_dot": dot}, tmp_path, AMD, []) for dot in (True, False))
+    with_dot, without = (
+        screen_kernel(Record(**{**RECORD, "uses_dot": dot}), tmp_path, AMD, []) for dot in (True, False)
+    )
 
     assert finding(with_dot, "matrix").state == "warn"
     assert "matrix" not in {f.check for f in without.findings}
@@ -378,14 +381,20 @@ def test_an_autotuned_kernel_is_named_with_its_configuration() -> None:
         {"scratchpad_bytes": 10**12},
         {"kernel": "tiny\n"},
         {"assembly": "../screen/tiny.amdgcn"},
-        {"assembly": "absent.amdgcn"},
-        {"assembly": "tiny.sass"},
         {"seconds": 0.1},
     ],
 )
 def test_a_record_that_no_compiler_wrote_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Fault) as fault:
-        screen_kernel({**RECORD, **changes}, SYNTHETIC, AMD, [])
+        triton_trial._understood({"launched": [], "kernels": [{**RECORD, **changes}]})
+
+    assert fault.value.outcome == "forged"
+
+
+@pytest.mark.parametrize("assembly", ["absent.amdgcn", "tiny.sass"])
+def test_a_record_without_its_assembly_is_refused(assembly: str) -> None:
+    with pytest.raises(Fault) as fault:
+        screen_kernel(Record(**{**RECORD, "assembly": assembly}), SYNTHETIC, AMD, [])
 
     assert fault.value.outcome == "forged"
 
@@ -396,7 +405,7 @@ def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Pa
     (tmp_path / "tiny.amdgcn").write_text(text)
 
     with pytest.raises(Fault, match="does not state"):
-        screen_kernel(RECORD, tmp_path, isa, [])
+        screen_kernel(Record(**RECORD), tmp_path, isa, [])
 
 
 def make_link(path: Path) -> None:
@@ -414,6 +423,6 @@ def test_what_is_no_assembly_is_not_read(tmp_path: Path, make: Callable[[Path], 
     make(tmp_path / "tiny.amdgcn")
 
     with pytest.raises(Fault) as fault:
-        screen_kernel(RECORD, tmp_path, AMD, [])
+        screen_kernel(Record(**RECORD), tmp_path, AMD, [])
 
     assert fault.value.outcome == "forged"
