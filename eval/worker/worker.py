@@ -5,7 +5,6 @@ This module and what it imports need only the standard library; an adapter loads
 """
 
 import importlib
-import importlib.util
 import os
 import traceback
 from collections.abc import Sequence
@@ -101,16 +100,8 @@ class Worker:
 
 
 def adapter(file: str) -> ModuleType:
-    """The adapter in a file; see eval.supervisor.language.JudgedLanguage. One of kb's own is imported by its name."""
-    path = Path(file)
-    if path.is_relative_to(ROOT):
-        return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    spec = importlib.util.spec_from_file_location("adapter", file)
-    if spec is None or spec.loader is None:
-        raise ImportError(file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The adapter in a file below ROOT; see eval.supervisor.language.JudgedLanguage."""
+    return importlib.import_module(".".join(Path(file).relative_to(ROOT).with_suffix("").parts))
 
 
 def fault_of(error: Exception, verb: str) -> Fault:
