@@ -7,6 +7,7 @@ import ctypes
 import resource
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -86,14 +87,10 @@ class CommandCandidate:
         sys.stdout.flush()
 
     def _write(self, kind: str, specs: list[Message]) -> None:
-        if end := end_of(specs):
-            with shared_pages(self._memory, end) as pages:
-                for i, spec in enumerate(specs):
-                    data = pages[spec["offset"] : end_of([spec])]
-                    (self._folder / f"{kind}_{i}.bin").write_bytes(data)
-        for i, spec in enumerate(specs):
-            if not size_bytes(spec):
-                (self._folder / f"{kind}_{i}.bin").write_bytes(b"")
+        end = end_of(specs)
+        with shared_pages(self._memory, end) if end else nullcontext(b"") as pages:
+            for i, spec in enumerate(specs):
+                (self._folder / f"{kind}_{i}.bin").write_bytes(pages[spec["offset"] : end_of([spec])])
 
     def _output(self, number: int) -> Path:
         return self._folder / f"output_{number}.bin"
