@@ -10,7 +10,7 @@ import torch
 from eval.machine import answer_of
 from eval.oracle.precision import computed_in
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
-from eval.probe.sampling import Call, Extent, Step, reported, sampled, timed, wall_clock
+from eval.probe.sampling import Call, Extent, Steps, reported, sampled, timed, wall_clock
 from kb.errors import is_installed
 from kb.types.kernels import Precision
 from kb.types.measurement import Measurement, ProbedDevice, scale_of
@@ -63,15 +63,15 @@ def device() -> ProbedDevice:
     )
 
 
-def steps(extent: Extent = EXTENT) -> list[Step]:
+def steps(extent: Extent = EXTENT) -> Steps:
     """The independent steps of the probe."""
-    return [
-        Step("driver", _reported),
-        Step("memory bandwidth", partial(_bandwidth, extent)),
-        *(Step(name, partial(_product_peak, name, extent)) for name in _products()),
-        Step("vector peak", partial(_multiply_adds, extent)),
-        Step("launch latency", partial(_launches, extent)),
-    ]
+    return {
+        "driver": _reported,
+        "memory bandwidth": partial(_bandwidth, extent),
+        **{name: partial(_product_peak, name, extent) for name in _products()},
+        "vector peak": partial(_multiply_adds, extent),
+        "launch latency": partial(_launches, extent),
+    }
 
 
 def event_clock(call: Call, count: int) -> float:
