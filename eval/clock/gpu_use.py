@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from eval.clock.nvml import Nvml, Reading
+from eval.clock.nvml import Nvml
 from eval.machine import CpuUse, own_processes, running_processes, usable_cores
 from kb.types.timing import GpuState
 
@@ -18,7 +18,7 @@ class GpuUse(CpuUse):
     def __init__(self) -> None:
         super().__init__(usable_cores())
         self._since_us = int(time.time() * 1e6)
-        self._readings: list[Reading] = []
+        self._readings: list[GpuState] = []
         self._nvml = gpu_of_torch()
         self.look()
 
@@ -29,7 +29,7 @@ class GpuUse(CpuUse):
     def gpu(self) -> GpuState | None:
         if not self._readings:
             return None
-        clocks = [reading.sm_mhz for reading in self._readings]
+        clocks = [reading.sm_mhz[0] for reading in self._readings]
         return GpuState(
             sm_mhz=(min(clocks), max(clocks)),
             power_w=max(reading.power_w for reading in self._readings),

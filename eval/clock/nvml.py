@@ -4,7 +4,9 @@ Functions and constants: NVML API Reference, "Device Queries"; nvml.h.
 """
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any
+
+from kb.types.timing import GpuState
 
 LIBRARY = "libnvidia-ml.so.1"
 CLOCK_SM, TEMPERATURE_OF_THE_GPU = 1, 0
@@ -16,15 +18,6 @@ THROTTLING = {
 MOST_SAMPLES = 1024
 UNKNOWN_BYTES = (1 << 64) - 1
 """NVML_VALUE_NOT_AVAILABLE."""
-
-
-class Reading(NamedTuple):
-    """The state of a GPU at one moment."""
-
-    sm_mhz: int
-    power_w: float
-    temperature_c: int
-    throttled: tuple[str, ...]
 
 
 class _Sample(ctypes.Structure):
@@ -79,11 +72,12 @@ class Nvml:
         code = self._library.nvmlDeviceGetMinorNumber(self._device, ctypes.byref(number))
         return None if code else number.value
 
-    def reading(self) -> Reading:
-        """What a GPU does not report is 0."""
+    def reading(self) -> GpuState:
+        """The state at this moment. What a GPU does not report is 0."""
+        clock_mhz = self._query("nvmlDeviceGetClockInfo", ctypes.c_uint(), CLOCK_SM)
         reasons = self._query("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong())
-        return Reading(
-            sm_mhz=self._query("nvmlDeviceGetClockInfo", ctypes.c_uint(), CLOCK_SM),
+        return GpuState(
+            sm_mhz=(clock_mhz, clock_mhz),
             power_w=self._query("nvmlDeviceGetPowerUsage", ctypes.c_uint()) / 1e3,
             temperature_c=self._query("nvmlDeviceGetTemperature", ctypes.c_uint(), TEMPERATURE_OF_THE_GPU),
             throttled=tuple(name for bit, name in THROTTLING.items() if reasons & bit),

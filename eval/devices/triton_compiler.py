@@ -5,12 +5,12 @@ A screen finds mistakes, not cheats: nothing can be won with it. It says what it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval.devices.device import CaseSizes, Device, Verdict
-from eval.screen.screen import excess, screen_kernel
+from eval.screen.screen import Record, excess, screen_kernel
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
 from kb.types.evidence import CaseResult, Grade, KernelScreen, Outcome
@@ -106,8 +106,8 @@ class TritonCompiler(Device):
         return Compiled(kept, found.launched, tuple(notes))
 
 
-def _that_fit(records: Sequence[Mapping[str, Any]], screens: Sequence[KernelScreen]) -> tuple[KernelScreen, ...]:
+def _that_fit(records: Sequence[Record], screens: Sequence[KernelScreen]) -> tuple[KernelScreen, ...]:
     """All screens but those of an autotuned kernel that needs too much in this configuration and fits in another."""
-    tuned = [record["kernel"] if record.get("configuration") else "" for record in records]
+    tuned = [record.kernel if record.configuration else "" for record in records]
     fitting = {kernel for kernel, screen in zip(tuned, screens, strict=True) if kernel and not excess([screen])}
     return tuple(s for kernel, s in zip(tuned, screens, strict=True) if kernel not in fitting or not excess([s]))

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 
 from eval.oracle.cases import Case
 from eval.oracle.reference import Reference
+from eval.screen.screen import Record
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import Message
@@ -38,8 +39,8 @@ class Launched(Frozen):
 
     launched: tuple[str, ...]
     """Names of the kernels."""
-    kernels: tuple[Message, ...] = ()
-    """Records of the compiled ones, which eval.screen.screen checks."""
+    kernels: tuple[Record, ...] = ()
+    """Those that were compiled."""
     left_out: dict[str, int] = Field(default_factory=dict)
     """Number of configurations of autotuned kernels that were not compiled."""
     stopped: str = ""

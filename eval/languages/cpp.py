@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.languages.rules import rules_of
-from eval.machine import compilers
 from eval.supervisor.language import ADAPTERS, WAIT, JudgedLanguage
 from eval.worker.adapters.cpp import FLAGS, LIBRARY
 from kb.errors import JudgeError
@@ -26,6 +25,7 @@ class Cpp(JudgedLanguage):
     tunable: str = "constexpr int UNROLL = 4;  // tune: 1, 2, 4, 8"
     adapter: Path = ADAPTERS / "cpp.py"
     other_suffixes: tuple[str, ...] = (".cc",)
+    tools: tuple[str, ...] = ("compiler",)
     tensors_alone: bool = True
 
     def idle(self, reference: str) -> str:
@@ -37,6 +37,3 @@ class Cpp(JudgedLanguage):
             raise JudgeError("there is no C++ compiler on the path", hint="install g++ or clang++")
         header = f"-I{Path(__file__).parent}"
         return (compiler, *FLAGS, header, "-o", str(folder / LIBRARY), str(folder / f"candidate{self.suffix}"))
-
-    def versions(self) -> dict[str, str]:
-        return {"compiler": compilers().get("c++", "")}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from eval.languages import cpp
 from eval.languages.rules import rules_of
-from eval.machine import compilers, present_gpu
+from eval.machine import present_gpu
 from eval.supervisor.language import ADAPTERS, JudgedLanguage
-from eval.worker.adapters.cuda import LIBRARY
+from eval.worker.adapters.cpp import LIBRARY
 from kb.errors import JudgeError
 
 GENERIC, SPECIFIC = "sm_{}", "sm_{}a"
@@ -30,6 +30,7 @@ class Cuda(JudgedLanguage):
     preload: tuple[str, ...] = ("torch", "eval.worker.adapters.cuda")
     adapter: Path = ADAPTERS / "cuda.py"
     other_suffixes: tuple[str, ...] = (".hip",)
+    tools: tuple[str, ...] = ("nvcc", "hipcc")
     tensors_alone: bool = True
 
     def idle(self, reference: str) -> str:
@@ -50,8 +51,5 @@ class Cuda(JudgedLanguage):
 
     def readable(self) -> tuple[str, ...]:
         """The toolkits, which may be in any folder."""
-        found = (shutil.which(name) for name in ("nvcc", "hipcc"))
+        found = map(shutil.which, self.tools)
         return tuple(str(Path(path).resolve().parents[1]) for path in found if path)
-
-    def versions(self) -> dict[str, str]:
-        return {name: version for name, version in compilers().items() if name in ("nvcc", "hipcc")}

@@ -1,6 +1,5 @@
 """The language `triton`: Python that launches Triton kernels."""
 
-import importlib.metadata
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -23,6 +22,7 @@ class Triton(Torch):
     preload: tuple[str, ...] = ("torch", "triton", "eval.worker.adapters.triton")
     adapter: Path = ADAPTERS / "triton.py"
     gpu_adapter: Path | None = ADAPTERS / "triton_gpu.py"
+    tools: tuple[str, ...] = ("triton",)
     isa: Isa | None = None
     """The target, if its chip is not present: kernels are interpreted and compiled for it."""
 
@@ -31,6 +31,3 @@ class Triton(Torch):
 
     def claims(self, source: str) -> bool:
         return re.search(r"^\s*(import|from)\b[^#\n]*\btriton\b", source, re.M) is not None
-
-    def versions(self) -> dict[str, str]:
-        return {"triton": importlib.metadata.version("triton")}

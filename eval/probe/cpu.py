@@ -13,7 +13,7 @@ import torch
 
 from eval.machine import compilers, cpu_features, processor
 from eval.probe.parts import MIB, bandwidth, product_peak, torch_product
-from eval.probe.sampling import Extent, Step, reported, sampled, timed, wall_clock
+from eval.probe.sampling import Extent, Steps, reported, sampled, timed, wall_clock
 from eval.worker.adapters.cpp import FLAGS
 from kb.types.measurement import Measurement, ProbedDevice
 
@@ -43,19 +43,19 @@ def device() -> ProbedDevice:
     )
 
 
-def steps(extent: Extent = EXTENT) -> list[Step]:
+def steps(extent: Extent = EXTENT) -> Steps:
     """The independent steps of the probe."""
     dtypes = ["float32", "float64"]
     if any("bf16" in feature for feature in cpu_features()):
         dtypes.append("bfloat16")  # without it torch emulates the type, which says nothing about the machine
     products = [torch_product(f"{d}, dense, matmul", getattr(torch, d), "cpu") for d in dtypes]
-    return [
-        Step("cores", _cores),
-        Step("caches", _caches),
-        Step("memory bandwidth", partial(bandwidth, "cpu", torch.sum, "torch.sum of float32", wall_clock, extent)),
-        *(Step(f"{p.condition} peak", partial(product_peak, p, UNIT, wall_clock, extent)) for p in products),
-        Step("vector peak", partial(_multiply_adds, extent)),
-    ]
+    return {
+        "cores": _cores,
+        "caches": _caches,
+        "memory bandwidth": partial(bandwidth, "cpu", torch.sum, "torch.sum of float32", wall_clock, extent),
+        **{f"{p.condition} peak": partial(product_peak, p, UNIT, wall_clock, extent) for p in products},
+        "vector peak": partial(_multiply_adds, extent),
+    }
 
 
 def _cores() -> list[Measurement]:

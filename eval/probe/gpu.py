@@ -1,7 +1,6 @@
 """Probe the first GPU: driver properties, bandwidth, matrix and vector peaks, launches."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -9,9 +8,11 @@ from typing import Any
 import torch
 
 from eval.machine import answer_of
+from eval.oracle.precision import computed_in
 from eval.probe.parts import MIB, Product, bandwidth, product_peak, torch_product
-from eval.probe.sampling import Call, Extent, Step, reported, sampled, timed, wall_clock
+from eval.probe.sampling import Call, Extent, Steps, reported, sampled, timed, wall_clock
 from kb.errors import is_installed
+from kb.types.kernels import Precision
 from kb.types.measurement import Measurement, ProbedDevice, scale_of
 
 EXTENT = Extent(
@@ -62,15 +63,15 @@ def device() -> ProbedDevice:
     )
 
 
-def steps(extent: Extent = EXTENT) -> list[Step]:
+def steps(extent: Extent = EXTENT) -> Steps:
     """The independent steps of the probe."""
-    return [
-        Step("driver", _reported),
-        Step("memory bandwidth", partial(_bandwidth, extent)),
-        *(Step(name, partial(_product_peak, name, extent)) for name in _products()),
-        Step("vector peak", partial(_multiply_adds, extent)),
-        Step("launch latency", partial(_launches, extent)),
-    ]
+    return {
+        "driver": _reported,
+        "memory bandwidth": partial(_bandwidth, extent),
+        **{name: partial(_product_peak, name, extent) for name in _products()},
+        "vector peak": partial(_multiply_adds, extent),
+        "launch latency": partial(_launches, extent),
+    }
 
 
 def event_clock(call: Call, count: int) -> float:
@@ -114,24 +115,14 @@ def _products() -> dict[str, Callable[[], Product]]:
 
 
 def _product_peak(name: str, extent: Extent) -> list[Measurement]:
-    with _float32_precision("high" if name.startswith("tf32") else "highest"):
+    with computed_in(None if name.startswith("tf32") else Precision.IEEE):
         return product_peak(_products()[name](), UNIT, event_clock, extent)
-
-
-@contextmanager
-def _float32_precision(precision: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _tf32() -> Product:
     """Raises RuntimeError if torch does not use tf32 although it is allowed."""
     a = torch.randn(512, 512, device="cuda")
-    with _float32_precision("highest"):
+    with computed_in(Precision.IEEE):
         exact = a @ a
     if torch.equal(exact, a @ a):
         raise RuntimeError("torch does not use it on this device")

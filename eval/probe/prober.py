@@ -35,12 +35,12 @@ def probe(
     steps = prober.steps(extent) if extent else prober.steps()
     readings: list[Measurement] = []
     missing = []
-    for done, step in enumerate(steps):
+    for done, (name, read) in enumerate(steps.items()):
         progress(done, len(steps))
         try:
-            readings += step.read()
+            readings += read()
         except Exception as error:  # noqa: BLE001 - a step may fail in a library or driver while others succeed
-            missing.append(f"{step.name}: {str(error).strip().splitlines()[0] if str(error) else type(error).__name__}")
+            missing.append(f"{name}: {str(error).strip().splitlines()[0] if str(error) else type(error).__name__}")
     progress(len(steps), len(steps))
     return Findings(
         device=prober.device(), date=time.strftime("%Y-%m-%d"), readings=tuple(readings), missing=tuple(missing)

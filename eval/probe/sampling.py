@@ -15,13 +15,8 @@ LEAST_ROUNDS = 5
 Call = Callable[[], object]
 Clock = Callable[[Call, int], float]
 """Returns the seconds that a number of calls take."""
-
-
-class Step(NamedTuple):
-    """A part of a probe, which may fail without the others."""
-
-    name: str
-    read: Callable[[], list[Measurement]]
+Steps = dict[str, Callable[[], list[Measurement]]]
+"""The parts of a probe by name, each of which may fail without the others."""
 
 
 class Extent(NamedTuple):

@@ -11,21 +11,10 @@ result, are ignored.
 
 from typing import NamedTuple
 
+from eval.screen.vendor import Usage
+
 REGISTER_BYTES = 4
 """A register is 32 bits wide; a vector register has 32 bits for each lane."""
-
-
-class Needs(NamedTuple):
-    """The resources that a kernel needs."""
-
-    wavefronts: int
-    """Wavefronts per workgroup."""
-    vector_registers: int
-    """Vector registers per lane."""
-    scalar_registers: int
-    """Scalar registers per wavefront; 0 if they do not come from a pool."""
-    scratchpad_bytes: int
-    """Scratchpad per workgroup."""
 
 
 class ComputeUnit(NamedTuple):
@@ -46,28 +35,28 @@ class ComputeUnit(NamedTuple):
     max_workgroups: int | None = None
 
 
-def occupancy(needs: Needs, unit: ComputeUnit) -> tuple[int, str]:
+def occupancy(usage: Usage, wavefronts: int, unit: ComputeUnit) -> tuple[int, str]:
     """Wavefronts per compute unit (0 if no workgroup fits), and the fact that limits them.
 
-    All of `unit` but its reserve is positive, and so are the wavefronts that are needed.
+    All of `unit` but its reserve is positive, and so is the number of wavefronts per workgroup.
     """
-    fitting = _workgroups(needs, unit)
+    fitting = _workgroups(usage, wavefronts, unit)
     limit = min(fitting, key=fitting.__getitem__)
-    return fitting[limit] * needs.wavefronts, limit
+    return fitting[limit] * wavefronts, limit
 
 
-def _workgroups(needs: Needs, unit: ComputeUnit) -> dict[str, int]:
+def _workgroups(usage: Usage, wavefronts: int, unit: ComputeUnit) -> dict[str, int]:
     """For each fact, the number of workgroups that would fit if it were the only limit."""
-    vector_bytes = _round_up(needs.vector_registers, unit.vgpr_granule) * unit.lanes * REGISTER_BYTES
-    scalar_bytes = _round_up(needs.scalar_registers, unit.sgpr_granule) * REGISTER_BYTES
-    scratchpad_bytes = _round_up(needs.scratchpad_bytes + unit.lds_reserved, unit.lds_granule)
-    fitting = {"max_wavefronts": unit.max_wavefronts // needs.wavefronts}
+    vector_bytes = _round_up(usage.vector_registers, unit.vgpr_granule) * unit.lanes * REGISTER_BYTES
+    scalar_bytes = _round_up(usage.scalar_registers, unit.sgpr_granule) * REGISTER_BYTES
+    scratchpad_bytes = _round_up(usage.scratchpad_bytes + unit.lds_reserved, unit.lds_granule)
+    fitting = {"max_wavefronts": unit.max_wavefronts // wavefronts}
     if unit.max_workgroups is not None:
         fitting["max_workgroups"] = unit.max_workgroups
     if vector_bytes:
-        fitting["vgpr_file_size"] = _wavefronts(unit.vgpr_file_size, vector_bytes, unit) // needs.wavefronts
+        fitting["vgpr_file_size"] = _wavefronts(unit.vgpr_file_size, vector_bytes, unit) // wavefronts
     if scalar_bytes and unit.sgpr_file_size is not None:
-        fitting["sgpr_file_size"] = _wavefronts(unit.sgpr_file_size, scalar_bytes, unit) // needs.wavefronts
+        fitting["sgpr_file_size"] = _wavefronts(unit.sgpr_file_size, scalar_bytes, unit) // wavefronts
     if scratchpad_bytes:
         fitting["lds_size"] = unit.lds_size // scratchpad_bytes
     return fitting

@@ -8,18 +8,18 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from eval.regular_file import regular_text
 from eval.screen.amd import AMD
 from eval.screen.nvidia import NVIDIA
-from eval.screen.occupancy import ComputeUnit, Needs, occupancy
+from eval.screen.occupancy import ComputeUnit, occupancy
 from eval.screen.vendor import Key, Usage, Vendor
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
-from kb.types.base import Frozen, reason_of
+from kb.types.base import Frozen
 from kb.types.evidence import Finding, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.records import Trust
@@ -36,7 +36,7 @@ Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class Record(Frozen):
-    """The record that eval.worker.adapters.cross_compile makes of a kernel."""
+    """The record that eval.worker.adapters.cross_compile makes of a kernel, passed on by a worker."""
 
     model_config = ConfigDict(strict=True)
 
@@ -55,22 +55,17 @@ VENDORS = {"hip": AMD, "cuda": NVIDIA}
 """Vendors by Triton's name of the backend."""
 
 
-def screen_kernel(record: Mapping[str, Any], folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
+def screen_kernel(kernel: Record, folder: Path, isa: Isa, facts: Sequence[Fact]) -> KernelScreen:
     """Compare one compiled Triton kernel with the documented limits.
 
     Args:
-        record: A record of eval.worker.adapters.cross_compile, passed on by a worker.
         folder: Folder of the assembly that the record names.
         isa: ISA of the assembly; see kb.types.target.Target.isa.
         facts: Facts that hold for the target.
 
     Raises:
-        Fault: the record or the assembly does not come from a compiler.
+        Fault: the assembly does not come from a compiler.
     """
-    try:
-        kernel = Record.model_validate(record)
-    except ValidationError as error:
-        raise Fault(Outcome.FORGED, f"not a record of a kernel: {reason_of(error)}") from error
     text = _read(folder / kernel.assembly)
     usage = _usage(text, kernel.kernel, isa)
     usage = usage._replace(
@@ -191,13 +186,12 @@ def _occupancy(
     if num_warps is None or usage.asks_at_launch:
         message = "occupancy: it depends on what the launch asks for, which is not known"
         return None, Finding(check="occupancy", state="unknown", message=message)
-    needs = Needs(num_warps, usage.vector_registers, usage.scalar_registers, usage.scratchpad_bytes)
     found = {name: one_value(facts, name, condition) for name, condition in vendor.compute_unit.items()}
     known = {name: value for name, value in found.items() if value and (value[0] > 0 or name == "lds_reserved")}
     if missing := [key for key in vendor.compute_unit.items() if key[0] not in known]:
         return None, _unknown("occupancy", *missing)
     unit = ComputeUnit(lanes, **{name: int(number) for name, (number, _) in known.items()})
-    wavefronts, limit = occupancy(needs, unit)
+    wavefronts, limit = occupancy(usage, num_warps, unit)
     shared_by, place = (unit.simd_units, "SIMD unit") if vendor.occupancy_per_simd else (1, "compute unit")
     resident = -(-wavefronts // shared_by)
     return resident, Finding(

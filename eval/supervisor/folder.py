@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 FOLDER = "kb-worker-"
 """Start of the names."""
@@ -66,11 +67,10 @@ def collect(artifacts: Artifacts, folder: Path, *, below: str = ".") -> None:
     found: Artifacts = {}
     size = 0
     with suppress(OSError):
-        for name, handle in _files(folder, below):
-            with open(handle, "rb", closefd=False) as file:
-                content = file.read(MOST_BYTES - size + 1)
+        for name, file in _files(folder, below):
+            content = file.read(MOST_BYTES - size + 1)
             size += len(content)
-            found[name] = os.fstat(handle).st_mode & PERMISSIONS, content.replace(bytes(folder), THE_FOLDER)
+            found[name] = os.fstat(file.fileno()).st_mode & PERMISSIONS, content.replace(bytes(folder), THE_FOLDER)
             if size > MOST_BYTES:
                 return
         artifacts |= found
@@ -85,8 +85,8 @@ def restore(artifacts: Artifacts, folder: Path) -> None:
         path.chmod(mode)
 
 
-def _files(folder: Path, below: str) -> Iterator[tuple[str, int]]:
-    """The regular files below a folder within `folder`: their names there, and a handle for as long as it is used.
+def _files(folder: Path, below: str) -> Iterator[tuple[str, BinaryIO]]:
+    """The regular files below a folder within `folder`: their names there, and each open for as long as it is used.
 
     Each folder is read by its handle, and opened by that of the one above, so it lies where it seems to lie.
 
@@ -95,28 +95,22 @@ def _files(folder: Path, below: str) -> Iterator[tuple[str, int]]:
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # O_NONBLOCK: a pipe would hold us up
     entries, top = 0, os.open(folder, flags)
+
+    def opened(name: str, _: int) -> int:
+        return os.open(name, flags, dir_fd=inside)
+
     try:
-        for place, folders, files, inside in os.fwalk(below, dir_fd=top):
+        for place, folders, files, inside in os.fwalk(below, dir_fd=top):  # noqa: B007 - `opened` uses it
             entries += len(folders) + len(files)
             if entries > MOST_FILES:
                 raise OSError(f"more than {MOST_FILES} files and folders")
             folders[:] = folders if place.count("/") < MOST_DEEP else []
             for name in files:
-                with suppress(OSError), _open_file(name, flags, inside) as handle:
-                    if stat.S_ISREG(os.fstat(handle).st_mode):
-                        yield os.path.normpath(f"{place}/{name}"), handle
+                with suppress(OSError), open(name, "rb", opener=opened) as file:  # it may be a link, or gone
+                    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                        yield os.path.normpath(f"{place}/{name}"), file
     finally:
         os.close(top)
-
-
-@contextmanager
-def _open_file(name: str, flags: int, folder: int) -> Iterator[int]:
-    """Raises OSError if it is a link, or was removed meanwhile."""
-    handle = os.open(name, flags, dir_fd=folder)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def _flatten(name: str, top: int) -> None:

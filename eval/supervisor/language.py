@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eval.machine import versions as versions_here
 from kb.types.kernels import Language
 
 WORKER = Path(__file__).parents[1] / "worker"
@@ -31,6 +32,8 @@ class JudgedLanguage(Language):
     """Whether a candidate gets inputs with the strides that the task gives them; otherwise they are contiguous."""
     preload: tuple[str, ...] = ()
     """Modules that all its candidates need. A worker is forked from a process that has loaded them."""
+    tools: tuple[str, ...] = ()
+    """What builds and runs its candidates, as eval.machine.versions names it."""
     launcher: bool = False
     """Whether a worker launches the candidate as a program of its own; see eval.worker.sandbox.SandboxLimits."""
 
@@ -81,4 +84,4 @@ class JudgedLanguage(Language):
 
     def versions(self) -> dict[str, str]:
         """Versions of the tools that build and run a candidate, for the evidence."""
-        return {}
+        return {tool: version for tool, version in versions_here().items() if tool in self.tools}

@@ -214,26 +214,6 @@ def valid_dtype(tensor: RemoteTensor) -> torch.dtype:
     return dtype
 
 
-def read_tensor(pid: int, tensor: RemoteTensor) -> torch.Tensor:
-    """A copy of a tensor in another process's memory.
-
-    Raises:
-        ValueError: the layout is invalid, or the memory cannot be read.
-        ProcessLookupError: the process has ended.
-        JudgeError: the system forbids it.
-    """
-    flat = torch.empty(tensor.span, dtype=valid_dtype(tensor))
-    _transfer("process_vm_readv", pid, tensor.pointer, flat)
-    return flat.as_strided(tensor.shape, tensor.stride)
-
-
-def overwrite_tensor(pid: int, tensor: RemoteTensor) -> None:
-    """Fill the elements of a tensor in another process's memory with garbage; errors as in `read_tensor`."""
-    flat = torch.as_strided(read_tensor(pid, tensor), (tensor.span,), (1,))
-    fill_with_garbage(flat, tensor)
-    _transfer("process_vm_writev", pid, tensor.pointer, flat)
-
-
 def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
     """Overwrite a tensor's elements, given all from the first to the last, but not those between them.
 
@@ -244,21 +224,6 @@ def fill_with_garbage(flat: torch.Tensor, tensor: RemoteTensor) -> None:
     garbage = GARBAGE if always_wrong else secrets.randbelow(256)
     shape, stride = (*tensor.shape, size), (*(step * size for step in tensor.stride), 1)
     flat.view(torch.uint8).as_strided(shape, stride).fill_(garbage)
-
-
-def lies_in(pid: int, pointer: int, size_bytes: int, memory: int) -> bool:
-    """Whether an address range of another process overlaps a mapping of the memory behind our handle.
-
-    Raises ProcessLookupError if the process has ended.
-    """
-    status = os.fstat(memory)
-    file = [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
-    for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
-        span, _, _, *mapped_file = line.split(maxsplit=5)[:5]
-        start, end = (int(edge, 16) for edge in span.split("-"))
-        if start < pointer + size_bytes and pointer < end and mapped_file == file:
-            return True
-    return False
 
 
 class _Span(ctypes.Structure):
@@ -316,17 +281,34 @@ class HostMemory:
             os.pwrite(worker.memory, byte * (end - start), start)
 
     def read(self, worker: WorkerProcess, tensor: RemoteTensor) -> torch.Tensor:
-        """A copy of an output. Raises ValueError if its description is wrong, ProcessLookupError if the worker died."""
-        return read_tensor(worker.pid, tensor)
+        """A copy of an output.
+
+        Raises:
+            ValueError: the layout is invalid, or the memory cannot be read.
+            ProcessLookupError: the worker has ended.
+            JudgeError: the system forbids it.
+        """
+        flat = torch.empty(tensor.span, dtype=valid_dtype(tensor))
+        _transfer("process_vm_readv", worker.pid, tensor.pointer, flat)
+        return flat.as_strided(tensor.shape, tensor.stride)
 
     def overwrite(self, worker: WorkerProcess, tensor: RemoteTensor) -> None:
         """Fill the elements of an output with garbage; errors as in `read`."""
-        overwrite_tensor(worker.pid, tensor)
+        flat = torch.as_strided(self.read(worker, tensor), (tensor.span,), (1,))
+        fill_with_garbage(flat, tensor)
+        _transfer("process_vm_writev", worker.pid, tensor.pointer, flat)
 
     def lies_in_inputs(self, worker: WorkerProcess, tensor: RemoteTensor) -> bool:
-        """Whether an output overlaps the shared memory. Raises ProcessLookupError if the worker has ended."""
-        size_bytes = tensor.span * getattr(torch, tensor.dtype).itemsize
-        return lies_in(worker.pid, tensor.pointer, size_bytes, worker.memory)
+        """Whether an output overlaps a mapping of the shared memory. Raises ProcessLookupError if the worker ended."""
+        last = tensor.pointer + tensor.span * getattr(torch, tensor.dtype).itemsize
+        status = os.fstat(worker.memory)
+        file = [f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}", str(status.st_ino)]
+        for line in Path(f"/proc/{worker.pid}/maps").read_text(encoding="utf-8").splitlines():
+            span, _, _, *mapped_file = line.split(maxsplit=5)[:5]
+            start, end = (int(edge, 16) for edge in span.split("-"))
+            if start < last and tensor.pointer < end and mapped_file == file:
+                return True
+        return False
 
     def before_call(self, last: Sequence[Callable[[], None]]) -> None:
         """Prepare for a call, and do what comes last."""

@@ -9,6 +9,8 @@ from typing import Any
 MAX_LINE_BYTES = 1 << 24
 """Enough for the longest source of a task or candidate, escaped, with the facts of a target."""
 CLOSED = -1
+FOREVER_S = 1e9
+"""In place of a time limit."""
 ALL = -1
 """In place of the number of a set of inputs: all sets, one after the other."""
 Message = dict[str, Any]
@@ -41,22 +43,22 @@ class Channel:
         self.read_fd, self.write_fd = read_fd, write_fd
         self._buffer = b""
 
-    def send(self, message: Message, *, within_s: float | None = None) -> None:
+    def send(self, message: Message, *, within_s: float = FOREVER_S) -> None:
         """Raises BrokenPipeError if either end is closed, TimeoutError if the other end does not read in time."""
         self.send_line(json.dumps(message).encode(), within_s=within_s)
 
-    def send_line(self, line: bytes, *, within_s: float | None = None) -> None:
+    def send_line(self, line: bytes, *, within_s: float = FOREVER_S) -> None:
         """Send a line without its end; errors as in `send`. Up to PIPE_BUF bytes pass although nobody reads yet."""
         if self.write_fd == CLOSED:
             raise BrokenPipeError
-        deadline = _deadline(within_s)
+        deadline = time.monotonic() + within_s
         data = line + b"\n"
         while data:
-            if deadline is not None and not select.select([], [self.write_fd], [], _left(deadline))[1]:
+            if not select.select([], [self.write_fd], [], max(0.0, deadline - time.monotonic()))[1]:
                 raise TimeoutError
             data = data[os.write(self.write_fd, data[: select.PIPE_BUF]) :]
 
-    def receive(self, *, within_s: float | None = None) -> Message:
+    def receive(self, *, within_s: float = FOREVER_S) -> Message:
         """The next message.
 
         Raises:
@@ -66,14 +68,14 @@ class Channel:
         """
         return message_of(self.receive_line(within_s=within_s))
 
-    def receive_line(self, *, within_s: float | None = None) -> bytes:
+    def receive_line(self, *, within_s: float = FOREVER_S) -> bytes:
         """The next line, without its end; errors as in `receive`, but any line will do."""
-        deadline = _deadline(within_s)
+        deadline = time.monotonic() + within_s
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_LINE_BYTES:
                 self._buffer = b""
                 raise NotAMessage("an endless line")
-            if deadline is not None and not select.select([self.read_fd], [], [], _left(deadline))[0]:
+            if not select.select([self.read_fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise TimeoutError
             chunk = os.read(self.read_fd, 1 << 16)
             if not chunk:
@@ -86,11 +88,3 @@ class Channel:
         for handle in {self.read_fd, self.write_fd} - {CLOSED}:
             os.close(handle)
         self.read_fd = self.write_fd = CLOSED
-
-
-def _deadline(within_s: float | None) -> float | None:
-    return None if within_s is None else time.monotonic() + within_s
-
-
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())

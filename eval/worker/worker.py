@@ -31,7 +31,7 @@ class BuiltCandidate(Protocol):
     def capture(self, *, on: bool) -> bool:
         """Record the calls on all sets, so that later ones replay them, or stop that; return whether they are recorded.
 
-        Only candidates on a GPU can.
+        Only candidates on a GPU can; others lack this function.
         """
 
     def ready(self, number: int) -> None:
@@ -91,7 +91,7 @@ class Worker:
                 if changed := set(self._built.changed(question["state"])) & set(question["names"]):
                     raise Fault("mutated_input", f"the calls changed its parameters {', '.join(sorted(changed))}")
             case "capture":
-                return {"captured": self._built.capture(on=question["on"])}
+                return {"captured": hasattr(self._built, "capture") and self._built.capture(on=question["on"])}
             case "launched":
                 return {"launched": self._built.launched()}
             case "compile":

@@ -12,7 +12,7 @@ from eval.clock import gpu_use, nvml
 from eval.clock.baseline_sources import gpu_sources
 from eval.clock.gpu_use import GpuUse
 from eval.clock.memory_plan import MemoryPlan
-from eval.clock.nvml import Nvml, Reading
+from eval.clock.nvml import Nvml
 from eval.devices import gpu
 from eval.devices.device import Setup
 from eval.devices.gpu import Gpu
@@ -148,7 +148,11 @@ def library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_reading_has_what_the_gpu_reports():
-    assert Nvml("GPU-1").reading() == Reading(1980, 129.566, 0, ("software power cap", "hardware thermal slowdown"))
+    throttled = ("software power cap", "hardware thermal slowdown")
+
+    found = Nvml("GPU-1").reading()
+
+    assert found == GpuState(sm_mhz=(1980, 1980), power_w=129.566, temperature_c=0, throttled=throttled)
 
 
 @pytest.mark.usefixtures("library")
@@ -198,9 +202,10 @@ class FakeNvml:
     def __init__(self) -> None:
         self.clocks = iter((1980, 1500, 1700))
 
-    def reading(self) -> Reading:
+    def reading(self) -> GpuState:
         clock = next(self.clocks)
-        return Reading(clock, clock / 4, 40, ("hardware slowdown",) if clock < 1600 else ())
+        throttled = ("hardware slowdown",) if clock < 1600 else ()
+        return GpuState(sm_mhz=(clock, clock), power_w=clock / 4, temperature_c=40, throttled=throttled)
 
     def shares(self, since_us: int) -> dict[int, float]:
         return {1: 0.5, 2: 0.25, 999: 0.75}

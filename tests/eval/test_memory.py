@@ -18,14 +18,12 @@ from pydantic import ValidationError
 from eval.supervisor.memory import (
     ALIGNMENT,
     WITHHELD,
+    HostMemory,
     RemoteTensor,
     SharedTensors,
     clear_gaps,
     fill_with_garbage,
-    lies_in,
     map_in,
-    overwrite_tensor,
-    read_tensor,
     same_bits,
 )
 from eval.supervisor.shared_pages import new_memory
@@ -35,6 +33,8 @@ from kb.errors import JudgeError
 from tests.eval.judging import needs_linux
 
 pytestmark = needs_linux
+
+MEMORY = HostMemory()
 
 HOLDER = """
 import ctypes, mmap, sys
@@ -84,7 +84,7 @@ def holder() -> Iterator[Holder]:
     pointer, shared = map(int, process.stdout.readline().split())
     found = Holder(process, memory, pointer, shared)
     try:
-        read_tensor(found.pid, remote(pointer, (1,)))
+        MEMORY.read(found, remote(pointer, (1,)))
     except JudgeError:
         process.kill()
         pytest.skip("this system forbids a process from reading its children's memory")
@@ -116,7 +116,7 @@ PLACES = {
 def test_a_tensor_of_another_process_is_read_with_its_layout(
     holder: Holder, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> None:
-    found = read_tensor(holder.pid, remote(holder.pointer, shape, stride))
+    found = MEMORY.read(holder, remote(holder.pointer, shape, stride))
 
     assert torch.equal(found, torch.arange(24, dtype=torch.float32).as_strided(shape, stride))
 
@@ -129,9 +129,9 @@ def test_overwriting_a_tensor_changes_its_elements_and_nothing_else(
     expected.as_strided(shape, stride).fill_(float("nan"))
     everything = remote(holder.pointer, (24,))
 
-    overwrite_tensor(holder.pid, remote(holder.pointer, shape, stride))
+    MEMORY.overwrite(holder, remote(holder.pointer, shape, stride))
 
-    found = read_tensor(holder.pid, everything)
+    found = MEMORY.read(holder, everything)
     write_tensor(holder, torch.arange(24, dtype=torch.float32))
     assert torch.equal(found.isnan(), expected.isnan())
     assert torch.equal(found.nan_to_num(), expected.nan_to_num())
@@ -166,7 +166,7 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("access", [read_tensor, overwrite_tensor])
+@pytest.mark.parametrize("access", [MEMORY.read, MEMORY.overwrite])
 @pytest.mark.parametrize(("pointer", "shape", "stride", "dtype"), INVALID.values(), ids=INVALID)
 def test_an_invalid_address_or_layout_is_an_error(
     holder: Holder,
@@ -174,10 +174,10 @@ def test_an_invalid_address_or_layout_is_an_error(
     shape: tuple[int, ...],
     stride: tuple[int, ...] | None,
     dtype: str,
-    access: Callable[[int, RemoteTensor], object],
+    access: Callable[[Holder, RemoteTensor], object],
 ) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        access(holder.pid, remote(holder.pointer if pointer is None else pointer, shape, stride, dtype))
+        access(holder, remote(holder.pointer if pointer is None else pointer, shape, stride, dtype))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_an_arbitrary_address_and_layout_cannot_harm_the_judge(
     said = RemoteTensor(dtype=dtype, shape=tuple(shape), stride=tuple(stride), pointer=pointer)
 
     try:
-        tensor = read_tensor(holder.pid, said)
+        tensor = MEMORY.read(holder, said)
     except ValueError:
         return
     assert tuple(tensor.shape) == said.shape
@@ -216,16 +216,16 @@ def test_reading_from_a_process_that_has_ended_is_an_error() -> None:
     process.wait()
 
     with pytest.raises(ProcessLookupError):
-        read_tensor(process.pid, remote(4096, (1,)))
+        MEMORY.read(process, remote(4096, (1,)))
 
 
 def test_an_address_in_shared_memory_is_distinguished_from_one_beside_it(holder: Holder) -> None:
-    assert lies_in(holder.pid, holder.shared, 4, holder.memory)
-    assert lies_in(holder.pid, holder.shared + 4092, 4, holder.memory)
-    assert lies_in(holder.pid, holder.shared - 4, 8, holder.memory), "half of the range"
-    assert not lies_in(holder.pid, holder.shared - 4, 4, holder.memory)
-    assert not lies_in(holder.pid, holder.shared + 4096, 4, holder.memory)
-    assert not lies_in(holder.pid, holder.pointer, 96, holder.memory)
+    assert MEMORY.lies_in_inputs(holder, remote(holder.shared, (1,)))
+    assert MEMORY.lies_in_inputs(holder, remote(holder.shared + 4092, (1,)))
+    assert MEMORY.lies_in_inputs(holder, remote(holder.shared - 4, (2,))), "half of the range"
+    assert not MEMORY.lies_in_inputs(holder, remote(holder.shared - 4, (1,)))
+    assert not MEMORY.lies_in_inputs(holder, remote(holder.shared + 4096, (1,)))
+    assert not MEMORY.lies_in_inputs(holder, remote(holder.pointer, (24,)))
 
 
 @pytest.fixture

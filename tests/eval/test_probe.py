@@ -16,7 +16,7 @@ from eval.probe import cpu as probe_cpu  # noqa: E402
 from eval.probe import gpu as probe_gpu  # noqa: E402
 from eval.probe import parts as probe_parts  # noqa: E402
 from eval.probe.prober import probe  # noqa: E402
-from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, Step, sampled  # noqa: E402
+from eval.probe.sampling import LEAST_ROUNDS, WARM_ROUNDS, Call, Extent, sampled  # noqa: E402
 from kb.errors import is_installed  # noqa: E402
 from kb.types.measurement import Findings, Measurement  # noqa: E402
 from kb.types.target import Isa  # noqa: E402
@@ -69,7 +69,7 @@ def test_the_headline_bandwidth_is_that_of_the_best_size(found: Findings) -> Non
 
 def test_progress_is_reported_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(probe_cpu, "steps", lambda extent: [Step("a", list), Step("b", list)])
+    monkeypatch.setattr(probe_cpu, "steps", lambda extent: {"a": list, "b": list})
 
     probe(lambda done, total: told.append((done, total)), cpu=True, extent=TINY)
 
@@ -80,7 +80,7 @@ def test_a_failed_step_is_reported_and_the_others_still_run(monkeypatch: pytest.
     def fail() -> list[Measurement]:
         raise RuntimeError("no such thing\nat 0x1")
 
-    monkeypatch.setattr(probe_cpu, "steps", lambda extent: [Step("odd", fail), Step("cores", probe_cpu._cores)])
+    monkeypatch.setattr(probe_cpu, "steps", lambda extent: {"odd": fail, "cores": probe_cpu._cores})
 
     found = probe(cpu=True, extent=TINY)
 
@@ -184,15 +184,6 @@ def test_a_gpu_has_its_driver_s_name_and_its_compilers_architecture(monkeypatch:
 
     assert (nvidia.name, nvidia.backend, nvidia.architecture) == ("NVIDIA H200", "cuda", "sm_90")
     assert (probe_gpu.device().backend, probe_gpu.device().architecture) == ("hip", "gfx942")
-
-
-def test_the_float32_precision_is_restored_after_a_product() -> None:
-    before = torch.get_float32_matmul_precision()
-
-    with probe_gpu._float32_precision("high"):
-        assert torch.get_float32_matmul_precision() == "high"
-
-    assert torch.get_float32_matmul_precision() == before
 
 
 @needs_triton

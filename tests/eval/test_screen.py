@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.devices import triton_trial
 from eval.screen import screen as screening
-from eval.screen.occupancy import ComputeUnit, Needs, occupancy
-from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, screen_file, screen_kernel
+from eval.screen.occupancy import ComputeUnit, occupancy
+from eval.screen.screen import MAX_ASSEMBLY_BYTES, MAX_KERNELS, VENDORS, Record, screen_file, screen_kernel
+from eval.screen.vendor import Usage
 from eval.worker.fault import Fault
 from kb.facts.select import one_value
 from kb.types.evidence import Finding, KernelScreen
@@ -22,7 +24,7 @@ from kb.types.target import Isa
 from tests.eval.screen.sheets import AMD, BLACKWELL, CDNA4, NVIDIA, TARGETS, facts_of
 
 SYNTHETIC = Path(__file__).parent / "screen"
-RECORD = {
+RECORD: dict[str, Any] = {
     "kernel": "tiny",
     "num_warps": 4,
     "scratchpad_bytes": 1024,
@@ -49,7 +51,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
             folder = tmp_path_factory.mktemp("compiled")
             [record] = cross_compiled(isa, CALLS[name], folder).records
             known[isa, name] = (
-                screen_kernel(record, folder, isa, facts_of(isa)),
+                screen_kernel(Record(**record), folder, isa, facts_of(isa)),
                 (folder / record["assembly"]).read_text(),
             )
         return known[isa, name]
@@ -142,10 +144,10 @@ def test_occupancy_is_what_the_compiler_says_of_the_registers(compiled: Screen, 
     screen, text = compiled(isa, name)
     stated = re.search(r"^; Occupancy: (\d+)$", text, re.M)
     assert stated is not None
-    scalar = VENDORS["hip"].usage(text, screen.kernel)
-    assert scalar is not None
+    usage = VENDORS["hip"].usage(text, screen.kernel)
+    assert usage is not None
 
-    wavefronts, _ = occupancy(Needs(4, screen.registers, scalar.scalar_registers, 0), compute_unit(isa))
+    wavefronts, _ = occupancy(usage._replace(scratchpad_bytes=0), 4, compute_unit(isa))
 
     assert wavefronts == 4 * int(stated[1])
 
@@ -156,19 +158,22 @@ def compute_unit(isa: Isa) -> ComputeUnit:
     return ComputeUnit(isa.lanes or 1, **{name: int(value[0]) for name, value in found.items() if value is not None})
 
 
-NEEDS = st.builds(Needs, st.integers(1, 16), st.integers(1, 512), st.integers(0, 102), st.integers(0, 70_000))
+WAVEFRONTS = st.integers(1, 16)
+USAGE = st.builds(Usage, st.integers(1, 512), st.integers(0, 102), st.just(0), st.integers(0, 70_000))
 
 
 @pytest.mark.parametrize("isa", TARGETS, ids=str)
-@given(needs=NEEDS, more=NEEDS)
+@given(wavefronts=WAVEFRONTS, usage=USAGE, more=USAGE)
 def test_who_takes_more_never_fits_more_often_and_nothing_exceeds_the_slots(
-    isa: Isa, needs: Needs, more: Needs
+    isa: Isa, wavefronts: int, usage: Usage, more: Usage
 ) -> None:
     unit = compute_unit(isa)
-    greater = Needs(needs.wavefronts, *(a + b for a, b in zip(needs[1:], more[1:], strict=True)))
+    greater = Usage(*(a + b for a, b in zip(usage[:4], more[:4], strict=True)))
 
-    assert occupancy(greater, unit)[0] <= occupancy(needs, unit)[0] <= unit.max_wavefronts
-    assert occupancy(needs, unit)[0] % needs.wavefronts == 0
+    found, _ = occupancy(usage, wavefronts, unit)
+
+    assert occupancy(greater, wavefronts, unit)[0] <= found <= unit.max_wavefronts
+    assert found % wavefronts == 0
 
 
 @pytest.mark.parametrize(
@@ -189,14 +194,14 @@ def test_occupancy_is_what_the_vendor_calculates(
     wavefronts: int, registers: int, scratchpad_bytes: int, blocks: int, limit: str
 ) -> None:
     """Blocks as cuda_occupancy.h of CUDA runtime 13.0.88 gives them for an H200."""
-    needs = Needs(wavefronts, registers, 0, scratchpad_bytes)
+    usage = Usage(registers, 0, 0, scratchpad_bytes)
 
-    assert occupancy(needs, compute_unit(NVIDIA)) == (blocks * wavefronts, limit)
+    assert occupancy(usage, wavefronts, compute_unit(NVIDIA)) == (blocks * wavefronts, limit)
 
 
 def test_many_scalar_registers_cost_a_wavefront() -> None:
-    assert occupancy(Needs(1, 8, 96, 0), compute_unit(AMD)) == (32, "max_wavefronts")
-    assert occupancy(Needs(1, 8, 97, 0), compute_unit(AMD)) == (28, "sgpr_file_size")
+    assert occupancy(Usage(8, 96, 0, 0), 1, compute_unit(AMD)) == (32, "max_wavefronts")
+    assert occupancy(Usage(8, 97, 0, 0), 1, compute_unit(AMD)) == (28, "sgpr_file_size")
 
 
 @pytest.mark.parametrize("isa", [AMD, NVIDIA], ids=str)
@@ -226,7 +231,7 @@ def test_a_document_that_states_zero_makes_occupancy_unknown(isa: Isa, monkeypat
 def screened(isa: Isa, facts: list[Fact], **changes: Any) -> KernelScreen:
     """Of the synthetic assembly."""
     assembly = "tiny.amdgcn" if isa.backend == "hip" else "tiny.sass"
-    return screen_kernel({**RECORD, "assembly": assembly, **changes}, SYNTHETIC, isa, facts)
+    return screen_kernel(Record(**{**RECORD, "assembly": assembly, **changes}), SYNTHETIC, isa, facts)
 
 
 def test_amd_assembly_is_read() -> None:
@@ -246,7 +251,7 @@ def test_what_inline_assembly_says_of_a_kernel_counts_for_nothing(tmp_path: Path
     stated = text[text.index("\t.amdgpu_metadata") :].replace("     100", "     1").replace(" 2048", " 16")
     (tmp_path / "tiny.amdgcn").write_text(text.replace("\ts_endpgm", f"/*\n{stated}\n*/\n\ts_endpgm"))
 
-    screen = screen_kernel({**RECORD, "assembly": "tiny.amdgcn"}, tmp_path, AMD, facts_of(AMD))
+    screen = screen_kernel(Record(**RECORD), tmp_path, AMD, facts_of(AMD))
 
     assert (screen.registers, screen.scratchpad_bytes) == (100, 2048)
 
@@ -333,7 +338,7 @@ def test_loads_are_not_judged_where_whole_tiles_are_copied(tmp_path: Path) -> No
         (SYNTHETIC / "tiny.sass").read_text().replace("LDG.E.128", "UTMALDG.2D").replace("LDGSTS.E.BYPASS.128", "NOP")
     )
     (tmp_path / "tiny.sass").write_text(text)
-    screen = screen_kernel({**RECORD, "assembly": "tiny.sass"}, tmp_path, NVIDIA, facts_of(NVIDIA))
+    screen = screen_kernel(Record(**{**RECORD, "assembly": "tiny.sass"}), tmp_path, NVIDIA, facts_of(NVIDIA))
 
     assert "UTMALDG.2D" in screen.memory_instructions
     assert "global loads" not in {f.check for f in screen.findings}
@@ -342,7 +347,9 @@ def test_loads_are_not_judged_where_whole_tiles_are_copied(tmp_path: Path) -> No
 def test_a_dot_without_matrix_instructions_warns(tmp_path: Path) -> None:
     (tmp_path / "tiny.amdgcn").write_text((SYNTHETIC / "tiny.amdgcn").read_text().replace("v_mfma", "v_fma"))
 
-    with_dot, without = (screen_kernel({**RECORD, "uses_dot": dot}, tmp_path, AMD, []) for dot in (True, False))
+    with_dot, without = (
+        screen_kernel(Record(**{**RECORD, "uses_dot": dot}), tmp_path, AMD, []) for dot in (True, False)
+    )
 
     assert finding(with_dot, "matrix").state == "warn"
     assert "matrix" not in {f.check for f in without.findings}
@@ -374,14 +381,20 @@ def test_an_autotuned_kernel_is_named_with_its_configuration() -> None:
         {"scratchpad_bytes": 10**12},
         {"kernel": "tiny\n"},
         {"assembly": "../screen/tiny.amdgcn"},
-        {"assembly": "absent.amdgcn"},
-        {"assembly": "tiny.sass"},
         {"seconds": 0.1},
     ],
 )
 def test_a_record_that_no_compiler_wrote_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Fault) as fault:
-        screen_kernel({**RECORD, **changes}, SYNTHETIC, AMD, [])
+        triton_trial._understood({"launched": [], "kernels": [{**RECORD, **changes}]})
+
+    assert fault.value.outcome == "forged"
+
+
+@pytest.mark.parametrize("assembly", ["absent.amdgcn", "tiny.sass"])
+def test_a_record_without_its_assembly_is_refused(assembly: str) -> None:
+    with pytest.raises(Fault) as fault:
+        screen_kernel(Record(**{**RECORD, "assembly": assembly}), SYNTHETIC, AMD, [])
 
     assert fault.value.outcome == "forged"
 
@@ -392,7 +405,7 @@ def test_assembly_that_does_not_say_what_the_kernel_uses_is_refused(tmp_path: Pa
     (tmp_path / "tiny.amdgcn").write_text(text)
 
     with pytest.raises(Fault, match="does not state"):
-        screen_kernel(RECORD, tmp_path, isa, [])
+        screen_kernel(Record(**RECORD), tmp_path, isa, [])
 
 
 def make_link(path: Path) -> None:
@@ -410,6 +423,6 @@ def test_what_is_no_assembly_is_not_read(tmp_path: Path, make: Callable[[Path], 
     make(tmp_path / "tiny.amdgcn")
 
     with pytest.raises(Fault) as fault:
-        screen_kernel(RECORD, tmp_path, AMD, [])
+        screen_kernel(Record(**RECORD), tmp_path, AMD, [])
 
     assert fault.value.outcome == "forged"

@@ -57,9 +57,6 @@ class CommandCandidate:
         self._outputs = [self._read(i, spec) for i, spec in enumerate(self._specs)]
         return seconds
 
-    def capture(self, *, on: bool) -> bool:
-        return False
-
     def places(self) -> list[int]:
         return [ctypes.addressof(data) for data in self._outputs]
 

@@ -79,9 +79,6 @@ class CppCandidate:
             self._call(*arguments)
         return perf_counter() - start
 
-    def capture(self, *, on: bool) -> bool:
-        return False
-
     def places(self) -> list[int]:
         return [tensor.data for tensor in self._outputs]
 

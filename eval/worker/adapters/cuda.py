@@ -4,15 +4,13 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from eval.worker.adapters.cpp import array_of, tensor_at
+from eval.worker.adapters.cpp import LIBRARY, array_of, tensor_at
 from eval.worker.adapters.gpu import GpuCandidate, warm
 from eval.worker.adapters.python import owned
 from eval.worker.channel import Message
 from eval.worker.fault import Fault
 
 __all__ = ["load", "warm"]
-
-LIBRARY = "candidate.so"
 
 
 class CudaCandidate(GpuCandidate):

@@ -46,9 +46,6 @@ class PythonCandidate:
         self._run(number)
         return perf_counter() - start
 
-    def capture(self, *, on: bool) -> bool:
-        return False
-
     def places(self) -> Sequence[int | str]:
         try:
             return [output.data_ptr() for output in self._outputs]
