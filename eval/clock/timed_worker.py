@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from eval.clock.timing import CallTime
-from eval.oracle.cases import Case
+from eval.oracle.cases import Case, new_seed
 from eval.oracle.reference import Reference
 from eval.supervisor.language import WAIT
 from eval.supervisor.memory import Layout, clear_gaps, specs_of
@@ -100,16 +100,24 @@ class TimedWorker:
         """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
 
         Each is done once: a baseline replays for all candidates. A worker that fails to record is started anew, because
-        the attempt leaves traces.
+        the attempt leaves traces. So is one whose replays are wrong: what runs on another stream is not recorded.
         """
         if on is not self._records:
             try:
                 self._replays = self.worker.ask("capture", on=on).get("captured") is True
+                if self._replays:
+                    self._check_replay()
             except Fault:
                 self.worker.kill()
                 self.__enter__()
             self._records = on
         return self._replays
+
+    def _check_replay(self) -> None:
+        """Raises Fault if a replay does not compute on new inputs."""
+        inputs = self._reference.inputs(new_seed())
+        if not self._case.near(self.call(inputs).outputs, self._reference.native(inputs)):
+            raise Fault(Outcome.STALE_OUTPUT, "not all that a call does was recorded")
 
     def time_call(self, inputs: Sequence[Any]) -> Reply:
         """A timed call on new inputs, after an untimed one on others.

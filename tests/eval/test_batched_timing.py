@@ -10,6 +10,7 @@ from eval.clock import batched_timing, sessions
 from eval.clock.baselines import Baselines
 from eval.clock.quick_timing import quick_time_us
 from eval.clock.sessions import ATTEMPTS, time_candidate
+from eval.clock.timed_worker import TimedWorker
 from eval.clock.timing import clocks_disagree
 from eval.languages.registry import TORCH
 from eval.supervisor.device_memory import DeviceMemory
@@ -54,6 +55,21 @@ def replay(model):
 
 GpuCandidate._replay = replay
 """
+
+
+UNRECORDED = """
+import sys
+import torch
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        frame, y = sys._getframe(), torch.empty_like(x)
+        while frame := frame.f_back:
+            if frame.f_code.co_name == "replay":
+                return y
+        return y.copy_(2 * x + 1)
+"""
+"""As a kernel on CUDA's own default stream: it runs while the call is recorded, and is not in the recording."""
 
 
 @pytest.fixture
@@ -113,6 +129,18 @@ def test_a_quick_timing_replays_short_calls_as_sessions_do(
     trial_of: Callable[[str], Trial], baselines: Baselines
 ) -> None:
     assert 200 <= quick_time_us(trial_of(TAKES.format(us=200)), baselines) < 400
+
+
+def test_a_kernel_of_which_not_all_is_recorded_is_timed_without_a_recording(
+    trial_of: Callable[[str], Trial], baselines: Baselines
+) -> None:
+    running = baselines.workers
+    with TimedWorker(trial_of(UNRECORDED), baselines.reference, baselines.case) as worker:
+        assert not worker.capture(on=True)
+        assert worker.worker.is_alive
+    assert all(baseline.capture(on=True) for baseline in running.values())
+
+    assert time_candidate(trial_of(UNRECORDED), baselines, ())[0].sessions
 
 
 def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], baselines: Baselines) -> None:
