@@ -85,7 +85,8 @@ class Reference:
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
-        return tuple(_numbers([self.arguments, self.keywords]))
+        given = _leaves([self.arguments, self.keywords])
+        return tuple(float(leaf) for leaf in given if isinstance(leaf, int | float))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""
@@ -309,28 +310,18 @@ def _positional_and_named(given: Any) -> tuple[list[Any], dict[str, Any]]:
     return given, {}
 
 
-def _parts(value: Any) -> list[Any]:
-    """What a list, a dictionary or a dataclass holds, in order; nothing of other values."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    if is_dataclass(value):
-        return [getattr(value, field.name) for field in fields(value)]
-    return []
-
-
-def _numbers(value: Any) -> list[float]:
-    return [float(value)] if isinstance(value, int | float) else [n for part in _parts(value) for n in _numbers(part)]
+def _leaves(value: Any) -> list[Any]:
+    """What lists, tuples, dictionaries and dataclasses hold, however deep, in order; or the value itself."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, field.name) for field in fields(value)]
+    elif isinstance(value, dict):
+        value = [*value, *value.values()]
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list | tuple) else [value]
 
 
 def _not_plain(value: Any) -> Any:
-    """The first value that is no number, no string, and no list, dictionary or dataclass of them; None if all are."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return None
-    if isinstance(value, list | tuple | dict) or (is_dataclass(value) and not isinstance(value, type)):
-        return next((odd for part in _parts(value) if (odd := _not_plain(part)) is not None), None)
-    return value
+    """The first of the leaves that is no number and no string; None if all are."""
+    return next((leaf for leaf in _leaves(value) if leaf is not None and not isinstance(leaf, int | float | str)), None)
 
 
 def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
