@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from eval.oracle.blocks import blocks, on_host, same_bits
+from eval.oracle.blocks import blocks, same_bits
 from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
@@ -62,16 +62,19 @@ class Case:
     name: str
     reference: Reference
     inputs: list[Any]
-    expected: Tensors
-    """Expected outputs, in float64 if the reference gives floating-point outputs."""
     tolerances: tuple[Tolerance, ...]
-    """The error allowed for each output."""
+    """The error allowed for each output, and what is expected."""
     layouts: Tensors
     """The outputs of the reference itself, without values."""
     apart: bool
     """See Expected."""
     seed: CaseSeed | None = None
     """None for inputs that were not drawn."""
+
+    @property
+    def expected(self) -> Tensors:
+        """Expected outputs, in float64 if the reference gives floating-point outputs, or in float32 if large."""
+        return tuple(tolerance.expected for tolerance in self.tolerances)
 
     @property
     def input_bytes(self) -> int:
@@ -87,9 +90,7 @@ class Case:
 
     def on_host(self) -> "Case":
         """The same with expected outputs and the errors allowed in the host's memory, where they leave a GPU room."""
-        expected = tuple(map(on_host, self.expected))
-        tolerances = tuple(t.on_host(e) for t, e in zip(self.tolerances, expected, strict=True))
-        return replace(self, expected=expected, tolerances=tolerances)
+        return replace(self, tolerances=tuple(tolerance.on_host() for tolerance in self.tolerances))
 
     @property
     def is_finite(self) -> bool:
@@ -232,7 +233,7 @@ def given_case(name: str, reference: Reference) -> Case:
     if all([t.shape for t in o] == shapes and case.compare(o).outcome is Outcome.PASSED for o in others):
         raise TaskError(
             "the reference gives the same outputs on other inputs, or others in float64, so a stored answer would pass",
-            hint="draw inputs at random, make outputs depend on them, and keep as a buffer what forward() draws by type",
+            hint="draw inputs at random, make outputs depend on them, keep as a buffer what forward() draws by type",
         )
     return case
 

@@ -142,9 +142,9 @@ class Tolerance:
         exponents, allowed = (each.to(values.device) for each in self._magnitudes)
         return allowed[torch.searchsorted(exponents, _magnitudes(values)).clamp_(max=len(exponents) - 1)]
 
-    def on_host(self, expected: torch.Tensor) -> "Tolerance":
-        """The same in the host's memory, where `expected` is; what a GPU computes from all elements stays known."""
-        moved = replace(self, allowed=on_host(self.allowed), expected=expected)
+    def on_host(self) -> "Tolerance":
+        """The same in the host's memory; what a GPU computes from all elements stays known."""
+        moved = replace(self, allowed=on_host(self.allowed), expected=on_host(self.expected))
         if self.dtype.is_floating_point and self.allowed.numel():
             vars(moved)["_magnitudes"] = self._magnitudes
         return moved
