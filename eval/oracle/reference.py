@@ -13,7 +13,7 @@ import torch
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.constants import with_sizes
 from eval.oracle.in_float64 import InFloat64
-from eval.oracle.operations import Work, measure_work
+from eval.oracle.operations import measure_work
 from eval.oracle.precision import computed_in
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
@@ -143,16 +143,9 @@ class Reference:
         return copy.deepcopy(self.model, exact).double()
 
     def interface(self) -> Interface:
-        """Shapes and types of all tensors at these sizes."""
+        """Shapes and types of all tensors at these sizes, and what `forward` computes and holds."""
         inputs = self.inputs(0)
-        return self._described(inputs, self.native(inputs), Work(0, 0, products=False))
-
-    def interface_with_work(self) -> Interface:
-        """The same with what `forward` computes and holds, which takes longer."""
-        inputs = self.inputs(0)
-        return self._described(inputs, *measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()]))
-
-    def _described(self, inputs: Sequence[Any], outputs: Tensors, work: Work) -> Interface:
+        outputs, work = measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()])
         names = _argument_names(self.model, len(inputs))
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
@@ -192,9 +185,9 @@ def enough_memory() -> Iterator[None]:
 def interface_of(task: Task, *, device: str = "cpu") -> Interface:
     """The interface at the task's own sizes. Computes values, on a device, only if torch cannot infer the shapes."""
     try:
-        return Reference(task, seed=0, device="meta").interface_with_work()
+        return Reference(task, seed=0, device="meta").interface()
     except TaskError:
-        return Reference(task, seed=0, device=device).interface_with_work()
+        return Reference(task, seed=0, device=device).interface()
 
 
 def tensor_bytes(values: Sequence[Any]) -> int:

@@ -121,7 +121,7 @@ def test_a_nudge_changes_each_value_by_half_to_one_and_a_half_times_its_size(
 def test_the_interface_inferred_without_computing_equals_the_computed_one(path) -> None:
     reference = Reference(load_task(path), seed=0)
 
-    told, computed = interface_of(load_task(path)), reference.interface_with_work()
+    told, computed = interface_of(load_task(path)), reference.interface()
 
     assert told == computed
     inputs = reference.inputs(0)
@@ -144,7 +144,7 @@ def test_convolutions_may_be_in_tf32_where_the_precision_allows_it(
     source = GOOD.replace("x * self.weight + self.bias", forward)
     task = Task(name="good", source=source, precision=precision)
 
-    assert Reference(task, seed=0).interface_with_work().in_tf32 is in_tf32
+    assert Reference(task, seed=0).interface().in_tf32 is in_tf32
 
 
 def test_the_interface_lists_inputs_state_and_numbers() -> None:
