@@ -17,7 +17,7 @@ from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import Comparison, Tolerance
-from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, OF_CONSTANTS, OF_SAME, Structure, change_values
+from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -159,7 +159,7 @@ def draw_case(
         if drawn_from.at_edges:
             inputs = put_edges(reference, inputs, [s in AT_EDGES for s in structures], seed)
         else:
-            may_be_sizes = {*OF_SAME, *OF_CONSTANTS} & set(distributions)
+            may_be_sizes = {"others", "noise"} & set(distributions)
             shapes = [t.shape for t in reference.native(inputs)] if may_be_sizes else None
             inputs = change_values(inputs, structures, distributions, seed)
             outputs = reference.native(inputs)
