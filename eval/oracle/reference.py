@@ -1,6 +1,5 @@
 """Run a task's reference in the judge: at any sizes, in its own precision or in float64."""
 
-import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,7 +48,9 @@ class Reference:
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
         self.task, self.device = task, device
         self.seed, self.sizes = seed, dict(sizes or {})
-        self._names = _execute(with_sizes(task, self.sizes), task.name)
+        self._names: dict[str, Any] = {"__name__": f"task_{task.name}"}
+        tree = with_sizes(task, self.sizes)
+        self._guarded("its file", lambda: exec(compile(tree, f"<task {task.name}>", "exec"), self._names))  # noqa: S102
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
         self.arguments, self.keywords = _positional_and_named(given)
@@ -197,17 +198,6 @@ def tensor_bytes(values: Sequence[Any]) -> int:
 def is_large(size_bytes: int) -> bool:
     """Whether inputs and outputs of this size together are large."""
     return size_bytes >= LARGE_BYTES
-
-
-def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": f"task_{name}"}
-    try:
-        exec(compile(tree, f"<task {name}>", "exec"), names)  # noqa: S102 - the user's own reference
-    except Exception as error:
-        raise TaskError(
-            f"task {name} cannot be loaded: {type(error).__name__}: {error}", hint="correct the task's file"
-        ) from error
-    return names
 
 
 def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:

@@ -63,7 +63,7 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool | None, device: str = 
     return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
 
 
-def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -> float:
+def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: float) -> float:
     """How many elements all tensors have at some sizes; infinite if an output has none, which would show nothing, if
     the reference fails, or if inputs have over `most`.
     """

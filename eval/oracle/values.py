@@ -74,7 +74,7 @@ def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
     An honest serial sum of all of them in float32 must still tell them apart.
     """
-    times = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
+    times: float = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
     return x + times * x.abs().mean()
 
 

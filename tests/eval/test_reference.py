@@ -183,8 +183,8 @@ def test_sizes_are_integers_assigned_at_the_top(source: str, sizes: dict[str, in
 
 
 BROKEN = {
-    "loading raises": ("N = 8", "N = 8 / 0", "cannot be loaded.*ZeroDivisionError"),
-    "an import is missing": ("import torch\n", "import torch\nimport no_such_module\n", "cannot be loaded.*no_such"),
+    "loading raises": ("N = 8", "N = 8 / 0", "fails in its file.*ZeroDivisionError"),
+    "an import is missing": ("import torch\n", "import torch\nimport no_such_module\n", "fails in its file.*no_such"),
     "get_inputs raises": ("return [torch.randn(2, N)]", "raise KeyError('x')", r"get_inputs\(\).*KeyError"),
     "get_inputs gives nothing": ("return [torch.randn(2, N)]", "pass", r"get_inputs\(\)"),
     "get_inputs gives a dictionary of tensors": ("[torch.randn(2, N)]", "[{'x': torch.randn(2)}]", r"get_inputs\(\)"),
