@@ -79,6 +79,11 @@ class LocalJudge:
         JudgeError: this machine cannot judge for this target.
     """
 
+    interface: Interface
+    _channel: Channel
+    _workloads: int
+    _describes: bool
+    _stay: Stay | None
     _process: subprocess.Popen[bytes] | None = None
     """None if it stayed from another command."""
 
