@@ -1,5 +1,7 @@
 """Chooses the cases for a candidate: drawn once, for it alone, or for one that they refused."""
 
+from functools import partial
+
 from eval.devices.device import CaseSizes
 from eval.judge.counterexamples import Counterexamples
 from eval.oracle.cases import (
@@ -54,11 +56,14 @@ class HeldOutCases:
     ) -> None:
         self._counterexamples = counterexamples
         runs_given = limits.given is None or count_elements(interface) <= limits.given
+        sizes_of = partial(smaller_sizes, task, device=reference.device)
+        # whoever forgets the last element fails at odd sizes: those of the small case, if the task's own are tried, too
+        odd = sizes_of(elements=limits.small, odd=True) if runs_given else None
         small, large = (
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
             for sizes in (
-                _small_sizes(task, limits, odd=runs_given, device=reference.device),
-                smaller_sizes(task, elements=limits.large, odd=not runs_given, device=reference.device),
+                odd or sizes_of(elements=limits.small, odd=None),
+                sizes_of(elements=limits.large, odd=not runs_given),  # even, but not in blocks as its own often are
             )
         )
         others = [r for r in (small, large) if r]
@@ -135,15 +140,3 @@ def _is_repeatable(reference: Reference) -> bool:
     except TaskError:
         return False
     return True
-
-
-def _small_sizes(task: Task, limits: CaseSizes, *, odd: bool, device: str) -> dict[str, int] | None:
-    """Sizes at which one element decides much, odd ones if possible: whoever forgets the last ones fails.
-
-    The large ones are even then, but not in blocks as the task's own often are.
-
-    Args:
-        odd: False if the task's own sizes, which are often even, are not tried.
-    """
-    found = smaller_sizes(task, elements=limits.small, odd=odd or None, device=device)
-    return found or smaller_sizes(task, elements=limits.small, odd=None, device=device)

@@ -4,10 +4,9 @@ One process serves one task and target, so that references, expected outputs and
 `SOCKET SECONDS` behind, it stays so long for the next command.
 """
 
-import ctypes
 import signal
 import sys
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from eval.devices.registry import device_for
 from eval.judge.driver import Assignment, Question
 from eval.judge.staying import next_clients, while_wanted
 from eval.worker.channel import Channel, Message
-from eval.worker.sandbox import PR_SET_PDEATHSIG
 from kb.errors import KbError
 
 if TYPE_CHECKING:
@@ -23,14 +21,10 @@ if TYPE_CHECKING:
 
 
 class Service:
-    """Answers drivers, one after the other, who all have the same assignment.
+    """Answers drivers, one after the other, who all have the same assignment."""
 
-    Args:
-        stays: Whether it outlives its driver.
-    """
-
-    def __init__(self, at_end: ExitStack, *, stays: bool) -> None:
-        self._at_end, self._stays = at_end, stays
+    def __init__(self, at_end: ExitStack) -> None:
+        self._at_end = at_end
         self._assignment: Assignment | None = None
         self.judge: TaskJudge | None = None
 
@@ -42,7 +36,7 @@ class Service:
                 question = channel.receive()
             except (EOFError, ConnectionError):
                 return
-            with while_wanted(channel) if self._stays else nullcontext():
+            with while_wanted(channel):
                 try:
                     if is_assigned and self.judge:
                         reply = _reply(self.judge, question)
@@ -88,13 +82,11 @@ def _judge_of(assignment: Assignment) -> "TaskJudge":
 def main() -> None:
     """Answer the driver until it closes the channel, and then those who come to the socket."""
     read_fd, write_fd, *stay = sys.argv[1:]
-    if sys.platform == "linux" and not stay:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # unwinds the stack, which ends the worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver too, which ends this process
     channel = Channel(int(read_fd), int(write_fd))
     with ExitStack() as at_end:
-        service = Service(at_end, stays=bool(stay))
+        service = Service(at_end)
         service.answer(channel)
         channel.close()
         if stay and service.judge:

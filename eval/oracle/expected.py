@@ -33,8 +33,6 @@ SIDES = 4.0
 class Expected(NamedTuple):
     """What a candidate must give."""
 
-    outputs: Tensors
-    """In float64 if the reference gives floating-point outputs, or in float32 if they are large."""
     tolerances: tuple[Tolerance, ...]
     layouts: Tensors
     """The outputs of the reference itself, without values."""
@@ -65,7 +63,7 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     choosing = any(not t.is_floating_point() and t.dtype is not torch.bool for t in native)
 
     def watch(call: Callable[[], Tensors]) -> _Run:
-        outputs, choices = record_choices(call, wanted=choosing)
+        outputs, choices = record_choices(call) if choosing else (call(), [])
         if [t.shape for t in outputs] != [t.shape for t in native]:
             raise TaskError("the size of an output depends on roundings", hint="draw inputs on which it does not")
         return _Run((*outputs, *(choice.values for choice in choices)), choices)
@@ -99,17 +97,15 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
     if any(tolerance.undefined for tolerance in tolerances):
         signed = not any(map(SIGN_OF_ZERO.search, operations_in(partial(reference.native, inputs))))
         tolerances = [replace(tolerance, signed=signed) for tolerance in tolerances]
-    outputs, chosen = known[: len(dtypes)], list(zip(choices, tolerances[len(dtypes) :], strict=False))
-    with_ties = (_with_ties(*each, chosen) for each in zip(outputs, tolerances, unsure, strict=False))
-    return Expected(outputs, tuple(with_ties), layouts, apart)
+    chosen = list(zip(choices, tolerances[len(dtypes) :], strict=False))
+    with_ties = (_with_ties(*each, chosen) for each in zip(tolerances[: len(dtypes)], unsure, strict=False))
+    return Expected(tuple(with_ties), layouts, apart)
 
 
-def _with_ties(
-    output: torch.Tensor, tolerance: Tolerance, unsure: int, choices: Sequence[tuple[Choice, Tolerance]]
-) -> Tolerance:
+def _with_ties(tolerance: Tolerance, unsure: int, choices: Sequence[tuple[Choice, Tolerance]]) -> Tolerance:
     """The tolerance of an output; if it holds the indices of a choice, they are judged by the values there."""
     for choice, values in choices:
-        if _names_choice(output, choice):
+        if _names_choice(tolerance.expected, choice):
             ties = Ties(values, choice.indices, choice.dim, choice.distinct, unsure)
             tolerance = replace(tolerance, allowed=torch.full_like(tolerance.allowed, INTEGER_ERROR), ties=ties)
     return tolerance

@@ -65,7 +65,7 @@ class Work(NamedTuple):
     """Most memory that the tensors which it makes take at once."""
     products: bool
     """Whether there are products of matrices, not only convolutions."""
-    convolutions: bool = False
+    convolutions: bool
 
 
 def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Work]:
@@ -94,10 +94,8 @@ def measure_work(call: Callable[[], Any], known: Sequence[Any]) -> tuple[Any, Wo
     return result, Work(operations, most_bytes, products, convolutions)
 
 
-def record_choices(call: Callable[[], Any], *, wanted: bool) -> tuple[Any, list[Choice]]:
-    """The result of a call, and the choices that it made if they are wanted, in their order."""
-    if not wanted:
-        return call(), []
+def record_choices(call: Callable[[], Any]) -> tuple[Any, list[Choice]]:
+    """The result of a call, and the choices that it made, in their order."""
     choices: list[Choice] = []
 
     def record(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:

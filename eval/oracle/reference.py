@@ -1,6 +1,5 @@
 """Run a task's reference in the judge: at any sizes, in its own precision or in float64."""
 
-import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import torch
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.constants import with_sizes
 from eval.oracle.in_float64 import InFloat64
-from eval.oracle.operations import Work, measure_work
+from eval.oracle.operations import measure_work
 from eval.oracle.precision import computed_in
 from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import KbError, TaskError, TaskSizeError
@@ -49,7 +48,9 @@ class Reference:
     def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
         self.task, self.device = task, device
         self.seed, self.sizes = seed, dict(sizes or {})
-        self._names = _execute(with_sizes(task, self.sizes), task.name)
+        self._names: dict[str, Any] = {"__name__": f"task_{task.name}"}
+        tree = with_sizes(task, self.sizes)
+        self._guarded("its file", lambda: exec(compile(tree, f"<task {task.name}>", "exec"), self._names))  # noqa: S102
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
         self.arguments, self.keywords = _positional_and_named(given)
@@ -85,7 +86,8 @@ class Reference:
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
-        return tuple(_numbers([self.arguments, self.keywords]))
+        given = _leaves([self.arguments, self.keywords])
+        return tuple(float(leaf) for leaf in given if isinstance(leaf, int | float))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""
@@ -142,16 +144,9 @@ class Reference:
         return copy.deepcopy(self.model, exact).double()
 
     def interface(self) -> Interface:
-        """Shapes and types of all tensors at these sizes."""
+        """Shapes and types of all tensors at these sizes, and what `forward` computes and holds."""
         inputs = self.inputs(0)
-        return self._described(inputs, self.native(inputs), Work(0, 0, products=False))
-
-    def interface_with_work(self) -> Interface:
-        """The same with what `forward` computes and holds, which takes longer."""
-        inputs = self.inputs(0)
-        return self._described(inputs, *measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()]))
-
-    def _described(self, inputs: Sequence[Any], outputs: Tensors, work: Work) -> Interface:
+        outputs, work = measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()])
         names = _argument_names(self.model, len(inputs))
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
@@ -191,9 +186,9 @@ def enough_memory() -> Iterator[None]:
 def interface_of(task: Task, *, device: str = "cpu") -> Interface:
     """The interface at the task's own sizes. Computes values, on a device, only if torch cannot infer the shapes."""
     try:
-        return Reference(task, seed=0, device="meta").interface_with_work()
+        return Reference(task, seed=0, device="meta").interface()
     except TaskError:
-        return Reference(task, seed=0, device=device).interface_with_work()
+        return Reference(task, seed=0, device=device).interface()
 
 
 def tensor_bytes(values: Sequence[Any]) -> int:
@@ -203,17 +198,6 @@ def tensor_bytes(values: Sequence[Any]) -> int:
 def is_large(size_bytes: int) -> bool:
     """Whether inputs and outputs of this size together are large."""
     return size_bytes >= LARGE_BYTES
-
-
-def _execute(tree: ast.Module, name: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": f"task_{name}"}
-    try:
-        exec(compile(tree, f"<task {name}>", "exec"), names)  # noqa: S102 - the user's own reference
-    except Exception as error:
-        raise TaskError(
-            f"task {name} cannot be loaded: {type(error).__name__}: {error}", hint="correct the task's file"
-        ) from error
-    return names
 
 
 def _spread(x: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
@@ -309,28 +293,18 @@ def _positional_and_named(given: Any) -> tuple[list[Any], dict[str, Any]]:
     return given, {}
 
 
-def _parts(value: Any) -> list[Any]:
-    """What a list, a dictionary or a dataclass holds, in order; nothing of other values."""
-    if isinstance(value, list | tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    if is_dataclass(value):
-        return [getattr(value, field.name) for field in fields(value)]
-    return []
-
-
-def _numbers(value: Any) -> list[float]:
-    return [float(value)] if isinstance(value, int | float) else [n for part in _parts(value) for n in _numbers(part)]
+def _leaves(value: Any) -> list[Any]:
+    """What lists, tuples, dictionaries and dataclasses hold, however deep, in order; or the value itself."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, field.name) for field in fields(value)]
+    elif isinstance(value, dict):
+        value = [*value, *value.values()]
+    return [leaf for part in value for leaf in _leaves(part)] if isinstance(value, list | tuple) else [value]
 
 
 def _not_plain(value: Any) -> Any:
-    """The first value that is no number, no string, and no list, dictionary or dataclass of them; None if all are."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return None
-    if isinstance(value, list | tuple | dict) or (is_dataclass(value) and not isinstance(value, type)):
-        return next((odd for part in _parts(value) if (odd := _not_plain(part)) is not None), None)
-    return value
+    """The first of the leaves that is no number and no string; None if all are."""
+    return next((leaf for leaf in _leaves(value) if leaf is not None and not isinstance(leaf, int | float | str)), None)
 
 
 def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:

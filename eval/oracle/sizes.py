@@ -41,7 +41,7 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool | None, device: str = 
         The sizes by name, or None if the file has no sizes to change or the reference fails at all smaller sizes.
     """
     own = integer_constants(task)
-    cheapest = "meta" if _needs_no_values(task) else device
+    cheapest = "meta" if _elements_at(task, own, "meta", most=math.inf) < math.inf else device
     fewest: tuple[float, dict[str, int]] = (math.inf, {})
     tried: list[tuple[Change, dict[str, int]]] = []
     change_all = _all_odd if odd else _all_even
@@ -63,16 +63,7 @@ def smaller_sizes(task: Task, *, elements: int, odd: bool | None, device: str = 
     return fewest[1] if fewest[0] <= elements * TOLERATED_EXCESS else None
 
 
-def _needs_no_values(task: Task) -> bool:
-    """Whether the reference works without values at its own sizes; then it can be tried so at others."""
-    try:
-        Reference(task, seed=0, device="meta").interface()
-    except TaskError:
-        return False
-    return True
-
-
-def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: int) -> float:
+def _elements_at(task: Task, sizes: dict[str, int], device: str, *, most: float) -> float:
     """How many elements all tensors have at some sizes; infinite if an output has none, which would show nothing, if
     the reference fails, or if inputs have over `most`.
     """

@@ -65,8 +65,6 @@ class Tolerance:
     """Absolute error per element; infinite for an integer that depends on rounding, and where nothing is defined."""
     expected: torch.Tensor
     dtype: torch.dtype
-    native_error: float
-    """Largest absolute error of the reference in its own precision."""
     excused: int = 0
     """How many elements may exceed their own tolerance."""
     overall: float = 0.0
@@ -144,9 +142,9 @@ class Tolerance:
         exponents, allowed = (each.to(values.device) for each in self._magnitudes)
         return allowed[torch.searchsorted(exponents, _magnitudes(values)).clamp_(max=len(exponents) - 1)]
 
-    def on_host(self, expected: torch.Tensor) -> "Tolerance":
-        """The same in the host's memory, where `expected` is; what a GPU computes from all elements stays known."""
-        moved = replace(self, allowed=on_host(self.allowed), expected=expected)
+    def on_host(self) -> "Tolerance":
+        """The same in the host's memory; what a GPU computes from all elements stays known."""
+        moved = replace(self, allowed=on_host(self.allowed), expected=on_host(self.expected))
         if self.dtype.is_floating_point and self.allowed.numel():
             vars(moved)["_magnitudes"] = self._magnitudes
         return moved
@@ -250,15 +248,14 @@ def tolerance_of(
         in_tf32: Whether `native` has the error of products in TF32, too.
     """
     if not native.numel():
-        return Tolerance(torch.zeros_like(expected), expected, dtype, 0.0)
+        return Tolerance(torch.zeros_like(expected), expected, dtype)
     if not dtype.is_floating_point:
-        return Tolerance(torch.where(changes, math.inf, INTEGER_ERROR), expected, dtype, 0.0)
-    largest, native_error, undefined, noise = _table(changes).to(device), 0.0, False, 0.0
+        return Tolerance(torch.where(changes, math.inf, INTEGER_ERROR), expected, dtype)
+    largest, undefined, noise = _table(changes).to(device), False, 0.0
     for _, (value, other, change) in blocks(device, expected, native, changes):
         special = ~(value.isfinite() & other.isfinite())
         undefined = undefined or bool(special.any())
         errors = _errors(other, value).masked_fill_(special, 0.0).to(change.dtype)
-        native_error = max(native_error, float(errors.max()))
         noise = max(noise, NOISE * float(value.abs().masked_fill_(special, 0.0).max()))
         _keep_largest(largest, errors, _exponents(_scale(value, special, change)))
     alike, total = _errors_of_alike(largest).to(changes.dtype), 0.0
@@ -278,7 +275,7 @@ def tolerance_of(
         mean, error = _bias(native, expected, changes, device)
         bias = BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
     excused, overall = native.numel() // EXCUSED + in_tf32, math.sqrt(total / changes.numel())
-    return Tolerance(changes, expected, dtype, native_error, excused, overall, bias, undefined)
+    return Tolerance(changes, expected, dtype, excused, overall, bias, undefined)
 
 
 def _scale(value: torch.Tensor, special: torch.Tensor, change: torch.Tensor) -> torch.Tensor:

@@ -51,12 +51,13 @@ def _rare_powers(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _equal(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """The first LONG values of each row are one value of few bits.
+    """The first LONG values of each row are one value of few bits; all integers or truth values are its largest one.
 
     The rounding errors of a serial sum of equal terms have equal signs, so they grow like the number of terms.
     """
-    if not x.numel():
-        return x
+    if not x.is_floating_point():
+        high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
+        return torch.where(high + low >= 0, high, low).expand_as(x).clone()
     mantissa, exponent = torch.frexp(x[..., :1].float())
     result = x.clone()
     result[..., :LONG] = torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype)
@@ -68,19 +69,13 @@ def _sorted(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
-def _extreme(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """All numbers of a row are replaced by the one of largest magnitude."""
-    high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
-    return torch.where(high + low >= 0, high, low).expand_as(x).clone()
-
-
 def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
     An honest serial sum of all of them in float32 must still tell them apart.
     """
-    times = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * max(1, x.numel())))
-    return x + times * x.abs().mean() if x.numel() else x
+    times: float = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
+    return x + times * x.abs().mean()
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -143,17 +138,16 @@ FACTORS: Mapping[str, Change] = {
 """Distributions that multiply each value: random signs, magnitudes over six decades, values so small that an epsilon
 added to a divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the
 usual ones."""
-REPLACEMENTS: Mapping[str, Change] = {"equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone}
+REPLACEMENTS: Mapping[str, Change] = {
+    "equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone, "hidden": _hidden, "noise": _noise,
+    "others": _others, "rows": _rows,
+}  # fmt: skip
 """Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, or one counts as
-much as all others of its row."""
-OF_INTEGERS: Mapping[str, Change] = {"equal": _extreme, "sorted": _sorted}
-"""The same for integers, which stay numbers that the task drew for their row: they may be indices. Truth values may be
-equal: each is true, in a row that has a true one, so that none relies on how many are."""
-OF_OTHERS: Mapping[str, Change] = {"hidden": _hidden, "noise": _noise, "others": _others, "rows": _rows}
-"""The same for some inputs: what is hidden counts as zero in an exponential; noise and others replace what is one
-number in every draw, on which nothing may rely, as on no constant parameter; rows are those of a mask."""
-DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
-ALL_DISTRIBUTIONS = (*DISTRIBUTIONS, *OF_OTHERS)
+much as all others of its row; half are minus infinity, which a softmax makes zero. What is one number in every draw
+becomes another, because nothing may rely on it; all truth values are true, so that none relies on how many are; and the
+rows of a mask are drawn from its own."""
+DISTRIBUTIONS = ("given", *FACTORS, "equal", "sorted", "far", "lone")
+ALL_DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
 EDGES = "edge"
 """A case whose values lie where comparisons turn; see eval.oracle.edges."""
 
@@ -167,7 +161,7 @@ class Structure(Enum):
     TRUTHS = "truth values, any of which may be true"
     SPARSE = "zeros, which multiplication keeps"
     SYMMETRIC = "a symmetric matrix, which symmetric factors keep"
-    INTEGERS = "integers, any of which may stand in the place of another of its row"
+    INTEGERS = "integers, any of which may stand in the place of another of its row: they may be indices"
     CONSTANT = "that it is one number, which may be another, and in a tensor another in each place"
     SAME = "that it is one integer, which may be a smaller one in each place, or one truth value"
     MASK = "a mask: zeros, and one other number"
@@ -177,10 +171,10 @@ class Structure(Enum):
     def distributions(self) -> tuple[str, ...]:
         """Those that keep the structure."""
         known = {
-            Structure.FREE: DISTRIBUTIONS, Structure.DRAWN: ("given",), Structure.INTEGERS: ("given", *OF_INTEGERS),
-            Structure.CONSTANT: ("given", "noise"), Structure.SAME: ("given", "others"),
-            Structure.MASK: ("given", "rows"), Structure.EXPONENTS: (*DISTRIBUTIONS, "hidden"),
+            Structure.FREE: DISTRIBUTIONS, Structure.EXPONENTS: (*DISTRIBUTIONS, "hidden"),
             Structure.HIDING: ("given", "hidden"), Structure.TRUTHS: ("given", "equal"),
+            Structure.INTEGERS: ("given", "equal", "sorted"), Structure.CONSTANT: ("given", "noise"),
+            Structure.SAME: ("given", "others"), Structure.MASK: ("given", "rows"), Structure.DRAWN: ("given",),
         }  # fmt: skip
         return known.get(self, ("given", *FACTORS))
 
@@ -266,10 +260,9 @@ def _mixed(x: torch.Tensor, distributions: Sequence[str], generator: torch.Gener
 
 
 def _drawn_from(x: torch.Tensor, distribution: str, generator: torch.Generator) -> torch.Tensor:
-    if distribution in FACTORS and x.is_floating_point():
+    if distribution in FACTORS:
         return x * FACTORS[distribution](x, generator)
-    changes = {**(REPLACEMENTS if x.is_floating_point() else OF_INTEGERS), **OF_OTHERS}
-    return changes[distribution](x, generator) if distribution in changes and x.dim() and x.numel() else x
+    return REPLACEMENTS[distribution](x, generator) if distribution in REPLACEMENTS and x.dim() and x.numel() else x
 
 
 def _slices(x: torch.Tensor, count: int) -> torch.Tensor:

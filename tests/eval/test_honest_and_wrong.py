@@ -250,7 +250,7 @@ def test_other_sizes_are_tried_for_a_reference_that_needs_values_or_the_cpu(made
 def test_a_reference_that_draws_by_type_is_refused_with_the_reason() -> None:
     drawn = "x @ torch.randn(N, N, generator=torch.Generator().manual_seed(1), dtype=x.dtype)"
 
-    with pytest.raises(TaskError, match="other outputs in float64"):
+    with pytest.raises(TaskError, match="others in float64"):
         given_case("given", Reference(task_of("x", drawn, ANY), seed=0))
 
 

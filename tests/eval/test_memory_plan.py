@@ -89,7 +89,7 @@ def test_the_memory_of_a_call_is_the_most_that_it_has_at_once_whether_or_not_val
     most = 64 * 1024 * 4 + 64 * 4  # the squares or the quotient, never both, and the sums
 
     assert interface_of(told).working_bytes == most
-    assert Reference(told, seed=0).interface_with_work().working_bytes == most
+    assert Reference(told, seed=0).interface().working_bytes == most
 
 
 def test_a_large_task_in_float64_keeps_its_expected_outputs_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:

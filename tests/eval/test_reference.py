@@ -121,7 +121,7 @@ def test_a_nudge_changes_each_value_by_half_to_one_and_a_half_times_its_size(
 def test_the_interface_inferred_without_computing_equals_the_computed_one(path) -> None:
     reference = Reference(load_task(path), seed=0)
 
-    told, computed = interface_of(load_task(path)), reference.interface_with_work()
+    told, computed = interface_of(load_task(path)), reference.interface()
 
     assert told == computed
     inputs = reference.inputs(0)
@@ -144,7 +144,7 @@ def test_convolutions_may_be_in_tf32_where_the_precision_allows_it(
     source = GOOD.replace("x * self.weight + self.bias", forward)
     task = Task(name="good", source=source, precision=precision)
 
-    assert Reference(task, seed=0).interface_with_work().in_tf32 is in_tf32
+    assert Reference(task, seed=0).interface().in_tf32 is in_tf32
 
 
 def test_the_interface_lists_inputs_state_and_numbers() -> None:
@@ -183,8 +183,8 @@ def test_sizes_are_integers_assigned_at_the_top(source: str, sizes: dict[str, in
 
 
 BROKEN = {
-    "loading raises": ("N = 8", "N = 8 / 0", "cannot be loaded.*ZeroDivisionError"),
-    "an import is missing": ("import torch\n", "import torch\nimport no_such_module\n", "cannot be loaded.*no_such"),
+    "loading raises": ("N = 8", "N = 8 / 0", "fails in its file.*ZeroDivisionError"),
+    "an import is missing": ("import torch\n", "import torch\nimport no_such_module\n", "fails in its file.*no_such"),
     "get_inputs raises": ("return [torch.randn(2, N)]", "raise KeyError('x')", r"get_inputs\(\).*KeyError"),
     "get_inputs gives nothing": ("return [torch.randn(2, N)]", "pass", r"get_inputs\(\)"),
     "get_inputs gives a dictionary of tensors": ("[torch.randn(2, N)]", "[{'x': torch.randn(2)}]", r"get_inputs\(\)"),
