@@ -1,5 +1,11 @@
 """Describe a task to an author: its tensors, and in numbers which error the judge allows its outputs."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
 import torch
 
 from eval.oracle.cases import make_case
@@ -15,7 +21,27 @@ SMALL, MOST = 1 << 14, 1 << 20
 
 def described(task: Task) -> Interface:
     """The interface of a task with the errors allowed. Raises TaskError if the reference fails."""
-    return interface_of(task).model_copy(update={"allowed": allowed_errors(task)})
+    try:
+        with _without_compiler():
+            return interface_of(task).model_copy(update={"allowed": allowed_errors(task)})
+    except TaskError:  # it may use the compiler itself
+        return interface_of(task).model_copy(update={"allowed": allowed_errors(task)})
+
+
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Keeps torch from loading its compiler, which takes it seconds, to exempt functions that nothing compiles here."""
+    name = "torch._dynamo"
+    if name in sys.modules:
+        yield
+        return
+    stub: Any = ModuleType(name)
+    stub.disable = lambda function, *_, **__: function
+    sys.modules[name] = torch._dynamo = stub  # noqa: SLF001 - it imports this when a function is first called
+    try:
+        yield
+    finally:
+        del sys.modules[name], torch._dynamo  # noqa: SLF001
 
 
 def allowed_errors(task: Task) -> tuple[AllowedError, ...]:
