@@ -19,9 +19,9 @@ from queue import SimpleQueue
 from threading import Thread
 
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_digest, read_batch, read_verdict, sealed, writing
-from eval.clock.turns import TURNS
 from eval.judge.driver import LocalJudge
 from eval.machine import CHOOSES_GPU, present_gpus, usable_cores
+from eval.pool.turns import TURNS
 from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError, KbError, TaskError
 from kb.storage import write_whole

@@ -15,12 +15,12 @@ from eval.clock.baseline_sources import GUARDS, IN_TF32, SOURCES, compiles
 from eval.clock.canaries import Canaries
 from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
 from eval.clock.timing import median_us
-from eval.clock.turns import interrupt_for
 from eval.languages.registry import TORCH
 from eval.oracle.cases import draw_cases, given_case, new_seed, usable_distributions
 from eval.oracle.reference import Reference
 from eval.oracle.sizes import smaller_sizes
 from eval.oracle.values import learn_structures
+from eval.pool.turns import interrupt_for
 from eval.supervisor.settings import Spent
 from eval.supervisor.trial import Trial
 from eval.supervisor.warm_pool import PendingProcess

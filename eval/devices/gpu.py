@@ -72,7 +72,7 @@ class Gpu(TimingDevice):
 
     @classmethod
     def prepare(cls) -> None:
-        from eval.clock.turns import join
+        from eval.pool.turns import join
 
         join()
 
@@ -105,7 +105,7 @@ class Gpu(TimingDevice):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Have the GPU alone, when all that starts has started."""
-        from eval.clock.turns import turn, wait_for
+        from eval.pool.turns import turn, wait_for
 
         spent = self.setup.spent
         with spent.on("baselines_s"):

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
+from eval.pool.starts import STARTS
 from eval.supervisor.language import WORKER
-from eval.supervisor.starts import STARTS
 from eval.worker.fault import Fault
 from eval.worker.sandbox import PR_SET_CHILD_SUBREAPER, SandboxLimits
 from eval.worker.zygote import MESSAGE_BYTES, PER_WORKER, Handles, Request

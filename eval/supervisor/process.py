@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Self
 
+from eval.pool.starts import STARTS
 from eval.supervisor.folder import Artifacts, collect, new_folder, remove, restore
 from eval.supervisor.forked import START_S, ForkedWorker
 from eval.supervisor.launch import TRITON, Launch, cpu_limit_s, end, kill
 from eval.supervisor.rate_limit import RateLimit
 from eval.supervisor.settings import Guard, Spent, WorkerSettings
 from eval.supervisor.shared_pages import new_memory
-from eval.supervisor.starts import STARTS
 from eval.supervisor.tree import ProcessTree
 from eval.worker.channel import CLOSED, Channel, Message, NotAMessage, message_of
 from eval.worker.fault import Fault, signal_name

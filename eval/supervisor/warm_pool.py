@@ -5,9 +5,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
+from eval.pool.starts import STARTS
 from eval.supervisor.process import WorkerProcess
 from eval.supervisor.settings import WorkerSettings
-from eval.supervisor.starts import STARTS
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
 

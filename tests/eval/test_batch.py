@@ -13,8 +13,8 @@ import pytest
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
 from eval.batch.pack import BATCH, MOST_BYTES, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
-from eval.clock.turns import TURNS
 from eval.machine import present_gpus
+from eval.pool.turns import TURNS
 from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError
 from tests.eval.batches import (

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.clock import turns
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
+from eval.pool import turns
+from eval.pool.starts import STARTS
 from eval.supervisor.settings import WorkerSettings
-from eval.supervisor.starts import STARTS
 from eval.supervisor.tree import _stat
 from eval.supervisor.warm_pool import WarmPool
 from tests.eval.judging import is_alive, needs_linux

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import FileIO
 
-from eval.supervisor.starts import STARTS
+from eval.pool.starts import STARTS
 
 TURNS = "KB_GPU_TURNS"
 """The variable with the file that judges of one GPU lock; without it a judge has the GPU for itself."""
@@ -63,7 +63,8 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
         while not (done := started(POLL_S)) and (time.monotonic() < pauses_at or not _is_taken(use)):
             pass
         with STARTS.paused():
-            _end()
+            fcntl.flock(starts, fcntl.LOCK_UN)
+            fcntl.flock(use, fcntl.LOCK_SH)
         pauses_at = time.monotonic() + BETWEEN_S
 
 
@@ -82,14 +83,6 @@ def _begin() -> None:
         fcntl.flock(wishes, fcntl.LOCK_SH)
         fcntl.flock(use, fcntl.LOCK_EX)
         fcntl.flock(starts, fcntl.LOCK_EX)
-
-
-def _end() -> None:
-    """Hold the first lock together with the others, once none of them has its turn."""
-    if locks := join():
-        use, starts, _ = locks
-        fcntl.flock(starts, fcntl.LOCK_UN)
-        fcntl.flock(use, fcntl.LOCK_SH)
 
 
 def _let_others() -> None:

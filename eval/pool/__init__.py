@@ -1,0 +1,1 @@
+"""What the judges that share a device agree on: whose turn it is, and that what starts pauses for it."""
