@@ -82,7 +82,6 @@ def roofline(
     operations: float,
     dtype: str,
     facts: Sequence[Fact],
-    highest: bool = False,
     in_tf32: bool = False,
 ) -> Roofline:
     """The bounds on the time of a task.
@@ -91,9 +90,8 @@ def roofline(
         size_bytes: Fewest bytes to move from and to memory.
         operations: Operations of matrix units, or 0.
         dtype: Type of the operands.
-        facts: Facts that hold for the target.
-        highest: Use the highest rate, stated or measured. Otherwise a measured rate takes precedence, then that of a
-            fact table, then those that kb read from other text.
+        facts: Facts that hold for the target. A measured rate takes precedence, then that of a fact table, then those
+            that kb read from other text.
         in_tf32: Whether operations in float32 may be done in TF32.
 
     Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
@@ -106,9 +104,9 @@ def roofline(
     for what, amount in {"memory": size_bytes, "arithmetic": operations}.items():
         try:
             if what == "memory":
-                ceilings.append(Ceiling(what=what, amount=amount, fact=_memory_rate(facts, highest=highest)))
+                ceilings.append(Ceiling(what=what, amount=amount, fact=_memory_rate(facts)))
             elif operations:
-                ceilings.append(_arithmetic(operations, dtype, facts, highest=highest, in_tf32=in_tf32))
+                ceilings.append(_arithmetic(operations, dtype, facts, in_tf32=in_tf32))
         except FactError as error:
             unknown.append(error.message)
     if not ceilings:
@@ -118,12 +116,12 @@ def roofline(
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
-def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, highest: bool, in_tf32: bool) -> Ceiling:
-    peak = _rate(facts, "peak_flops", dtype, "dense", highest=highest)
+def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, in_tf32: bool) -> Ceiling:
+    peak = _rate(facts, "peak_flops", dtype, "dense")
     ways = [Ceiling(what="arithmetic", amount=operations, fact=peak)]
     for narrow in SPLIT_INTO if dtype == "float32" else ():
         with suppress(FactError):
-            peak = _rate(facts, "peak_flops", narrow, "dense", highest=highest)
+            peak = _rate(facts, "peak_flops", narrow, "dense")
             is_split = not (in_tf32 and narrow == "tf32")
             amount = SPLIT * operations if is_split else operations
             ways.append(Ceiling(what="arithmetic", amount=amount, fact=peak, is_split=is_split))
@@ -190,7 +188,7 @@ def limit_of(
     return "launch" if launched else "latency"
 
 
-def _memory_rate(facts: Sequence[Fact], *, highest: bool) -> Fact:
+def _memory_rate(facts: Sequence[Fact], *, highest: bool = False) -> Fact:
     """The bandwidth of main memory of any kind, or what follows from its channels, their width and their data rate."""
     named = [f for f in facts if [q.name for q in quantities().find(f.quantity)] == [MEMORY]]
     parts = [max(matching(facts, name), key=lambda f: f.amount or 0.0, default=None) for name in MEMORY_PARTS]
@@ -205,7 +203,7 @@ def _memory_rate(facts: Sequence[Fact], *, highest: bool) -> Fact:
     return rate.model_copy(update=update)
 
 
-def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool) -> Fact:
+def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool = False) -> Fact:
     """The rate of the whole device under these conditions; of several, the highest."""
     fitting = [fact for fact in matching(facts, quantity, "per device", *wanted) if fact.amount]
     chosen = fitting if highest else best(fitting)
@@ -245,7 +243,7 @@ def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact])
     if moved <= 0:
         return ""
     try:
-        bound = roofline(size_bytes=moved, operations=0, dtype="", facts=facts, highest=True).ceilings[0]
+        bound = Ceiling(what="memory", amount=moved, fact=_memory_rate(facts, highest=True))
     except FactError:
         return ""
     if candidate_s * IMPLAUSIBLE >= bound.seconds:
