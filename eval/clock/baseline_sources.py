@@ -22,12 +22,7 @@ class ModelNew(Model):
 """,
 }
 """What makes a candidate of a reference, by the name of the baseline."""
-AUTOTUNED = """
-class ModelNew(Model):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.forward = torch.compile(super().forward, dynamic=False, mode="max-autotune-no-cudagraphs")
-"""
+AUTOTUNED = SOURCES[COMPILED].replace("dynamic=False", 'dynamic=False, mode="max-autotune-no-cudagraphs"')
 IEEE = "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False\n"
 IN_TF32 = ", TF32"
 """How the names of the baselines in TF32 end."""
