@@ -33,8 +33,10 @@ class CandidateWorkers:
         """A worker for a session, counted from 0, whose baselines run. Raises Fault if it does not start."""
         if not self._ahead:
             self.finish()
-            chooses = number == 0 and AUTOTUNE in self.trial.candidate.source
-            self._ahead = [self._started() for _ in range(1 if chooses else self._baselines.sets_from(number))]
+            of, chooses = self._baselines, number == 0 and AUTOTUNE in self.trial.candidate.source
+            for _ in range(1 if chooses else of.sets_from(number)):
+                worker = TimedWorker(self.trial, of.reference, of.case, of.memory)
+                self._ahead.append(PendingProcess(self._pool, worker, worker.__enter__))
         for pending in self._ahead:
             pending.wait()
         if self.trial.warm_pool:
@@ -52,11 +54,6 @@ class CandidateWorkers:
         finally:
             for pending in served:
                 pending.end()
-
-    def _started(self) -> PendingProcess[TimedWorker]:
-        baselines = self._baselines
-        worker = TimedWorker(self.trial, baselines.reference, baselines.case, baselines.memory)
-        return PendingProcess(self._pool, worker, worker.__enter__)
 
     def __enter__(self) -> Self:
         return self
