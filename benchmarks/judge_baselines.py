@@ -108,10 +108,13 @@ def measured(wanted: Measured, folder: Path) -> dict[str, object]:
         with judge_of(task_of(wanted, folder)) as judge:
             baselines, bytes_moved = judge.device.baselines, least_bytes(judge.interface)
             racing = baselines.workers  # of the others there are only the few calls by which they lost
-            replayed = baselines.capture(on=min(baselines.medians_us.values()) < SHORT_US)
+            is_short = min(baselines.medians_us.values()) < SHORT_US
+            replayed = all(baselines.each(lambda worker: worker.capture(on=is_short)).values())
             calls: dict[str, list[float]] = {name: [] for name in racing}
             for _ in range(ROUNDS):
-                for name, reply in baselines.time_call(judge.setup.reference.inputs(secrets.randbits(62))).items():
+                for name, reply in baselines.each(
+                    lambda worker: worker.time_call(judge.setup.reference.inputs(secrets.randbits(62)))
+                ).items():
                     calls[name].append(reply.time.inside_us)
             times_us = {name: median(times) for name, times in calls.items()}
             found = {"baselines_us": rounded(baselines.medians_us | times_us), "replayed": replayed}

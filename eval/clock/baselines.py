@@ -7,13 +7,13 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
 from eval.clock.baseline_sources import GUARDS, IN_TF32, SOURCES, compiles
 from eval.clock.canaries import Canaries
-from eval.clock.timed_worker import BatchReply, IdleWorker, Reply, TimedWorker, common_memory
+from eval.clock.timed_worker import IdleWorker, TimedWorker, common_memory
 from eval.clock.timing import median_us
 from eval.languages.registry import TORCH
 from eval.oracle.cases import draw_cases, given_case, new_seed, usable_distributions
@@ -196,19 +196,8 @@ class Baselines:
         has_room = self._room(len(self.workers) + 1) >= self.kept
         return sum(number >= session % self.kept for number in self._kept_sets) if has_room else 1
 
-    def capture(self, *, on: bool) -> bool:
-        """`TimedWorker.capture` of all `workers`; whether all of them replay. Raises JudgeError if one fails."""
-        return all(self._each(lambda worker: worker.capture(on=on)).values())
-
-    def time_call(self, inputs: Sequence[Any]) -> dict[str, Reply]:
-        """A timed call of each of `workers`, by name. Raises JudgeError if one fails."""
-        return self._each(lambda worker: worker.time_call(inputs))
-
-    def time_batch(self, sets: Sequence[Sequence[Any]]) -> dict[str, BatchReply]:
-        """`TimedWorker.time_batch` of each of `workers`, by name. Raises JudgeError if one fails."""
-        return self._each(lambda worker: worker.time_batch(sets))
-
-    def _each(self, ask: Callable[[TimedWorker], T]) -> dict[str, T]:
+    def each(self, ask: Callable[[TimedWorker], T]) -> dict[str, T]:
+        """What each of `workers` answers, by name. Raises JudgeError if one fails."""
         with as_judge_errors():
             return {name: ask(worker) for name, worker in self.workers.items()}
 

@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -58,7 +59,7 @@ def time_batches(
         sets = [reference.inputs(secrets.randbits(62)) if fresh else case.inputs for _ in range(candidate.slots)]
         reply = candidate.time_batch(sets)
         times.append(reply.time)
-        expected = baselines.time_batch(sets)
+        expected = baselines.each(partial(TimedWorker.time_batch, sets=sets))
         for name, baseline_reply in expected.items():
             baseline_times[name].append(baseline_reply.time)
         pairs = zip(reply.outputs, next(iter(expected.values())).outputs, strict=True)

@@ -151,9 +151,9 @@ def _round(
 ) -> tuple[Reply, dict[str, Reply]]:
     """Call candidate and baselines on the same inputs."""
     if baselines_first:
-        replies = baselines.time_call(inputs)
+        replies = baselines.each(lambda worker: worker.time_call(inputs))
         return candidate.time_call(inputs), replies
-    return candidate.time_call(inputs), baselines.time_call(inputs)
+    return candidate.time_call(inputs), baselines.each(lambda worker: worker.time_call(inputs))
 
 
 def _try_case(

@@ -229,7 +229,8 @@ def _session_of(
 ) -> _SessionTimes:
     device, fastest_us = baselines.reference.device, min(baselines.medians_us.values())
     policy, short = POLICIES[device], fastest_us < SHORT_US
-    replayed = [each.capture(on=fastest_us < RECORDED_US) for each in (candidate, baselines)]
+    on = fastest_us < RECORDED_US
+    replayed = [candidate.capture(on=on), all(baselines.each(lambda worker: worker.capture(on=on)).values())]
     idle_worker = baselines.idle_worker(trial) if short and not all(replayed) else None
     unseen = UNSEEN_OF_REPLAYS if replayed[1] and not idle_worker else UNSEEN[device]
     rounds = time_rounds(candidate, baselines, idle_worker, cases, trial.guards, use, policy.session_s, unseen)

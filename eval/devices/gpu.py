@@ -128,10 +128,10 @@ class Gpu(TimingDevice):
         try:
             yield
         except (OutOfMemoryError, DriverError) as error:
-            said, total = str(error)[:MEMORY_CHARACTERS], self._plan.total / 2**30
+            said = str(error)[:MEMORY_CHARACTERS]
             if self._plan.is_narrow:
-                hint = "make the task's sizes smaller, or use a GPU with more memory"
-                raise JudgeError(f"this GPU's {total:.1f} GiB do not suffice to judge it: {said}", hint=hint) from error
+                why = f"this GPU's memory does not suffice to judge it: {said}"
+                raise JudgeError(why, hint="make the task's sizes smaller") from error
             why = f"it leaves too little of the GPU's memory for its own inputs: {said}"
             raise Fault(Outcome.CRASHED, why) from error
 

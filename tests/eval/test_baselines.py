@@ -91,7 +91,7 @@ def test_no_two_sessions_share_a_process_and_the_last_sets_stay_for_the_next_can
         for session in range(4):
             found.begin(session)
             used.append(found.workers[EAGER].worker)
-            assert found.time_call(found.case.inputs)
+            assert found.each(lambda worker: worker.time_call(found.case.inputs))
         return used
 
     try:
@@ -135,14 +135,17 @@ def kept() -> Iterator[Baselines]:
 def test_a_baseline_that_died_is_started_again_for_the_next_candidate(kept: Baselines) -> None:
     dead = kept.workers[EAGER].worker
     os.kill(dead.pid, signal.SIGKILL)
-    for each in (lambda: kept.time_call(kept.case.inputs), lambda: kept.time_batch([kept.case.inputs])):
+    for each in (
+        lambda: kept.each(lambda worker: worker.time_call(kept.case.inputs)),
+        lambda: kept.each(lambda worker: worker.time_batch([kept.case.inputs])),
+    ):
         with pytest.raises(JudgeError, match=r"a worker of the judge itself fails: .*SIGKILL"):
             each()
 
     kept.begin(0)
 
     assert kept.workers[EAGER].worker is not dead
-    assert kept.time_call(kept.case.inputs)
+    assert kept.each(lambda worker: worker.time_call(kept.case.inputs))
 
 
 def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +156,7 @@ def test_a_set_that_failed_to_start_is_started_again(kept: Baselines, monkeypatc
 
     kept.begin(0)
 
-    assert kept.time_call(kept.case.inputs)
+    assert kept.each(lambda worker: worker.time_call(kept.case.inputs))
 
 
 def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candidate(
@@ -166,7 +169,7 @@ def test_a_start_that_failed_for_want_of_anything_is_renewed_for_the_next_candid
                 kept.begin(1)
 
         kept.begin(0)
-        assert kept.time_call(kept.case.inputs)
+        assert kept.each(lambda worker: worker.time_call(kept.case.inputs))
 
 
 def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
@@ -175,7 +178,7 @@ def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
     kept.begin(1)
 
     assert not first.is_alive
-    assert kept.time_call(kept.case.inputs)
+    assert kept.each(lambda worker: worker.time_call(kept.case.inputs))
 
 
 def test_workers_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept: Baselines) -> None:
@@ -232,8 +235,8 @@ def test_no_worker_leaves_new_inputs_in_the_memory_that_the_next_one_sees(kept: 
     own = TimedWorker(kept._trials[EAGER], kept.reference, kept.case, kept.memory)
 
     with own:
-        kept.time_call(new)
-        kept.time_batch([new] * own.slots)
+        kept.each(lambda worker: worker.time_call(new))
+        kept.each(lambda worker: worker.time_batch([new] * own.slots))
 
         seen = [inputs[0] for inputs in own._shared.sets]
         assert len(seen) == own.slots

@@ -257,9 +257,7 @@ def test_a_full_memory_is_the_candidates_fault_unless_the_plan_is_narrow(narrow:
     vars(device)["_plan"] = SimpleNamespace(total=24 << 30, is_narrow=narrow)
 
     with (
-        pytest.raises(JudgeError, match=r"24\.0 GiB do not suffice")
-        if narrow
-        else pytest.raises(Fault, match="too little"),
+        pytest.raises(JudgeError, match="does not suffice") if narrow else pytest.raises(Fault, match="too little"),
         device._memory_that_suffices(),
     ):
         raise DriverError("out of memory")

@@ -6,7 +6,6 @@ from typing import Any
 
 from eval.worker.adapters.cpp import LIBRARY, array_of, tensor_at
 from eval.worker.adapters.gpu import GpuCandidate, warm
-from eval.worker.adapters.python import owned
 from eval.worker.channel import Message
 from eval.worker.fault import Fault
 
@@ -24,7 +23,7 @@ class CudaCandidate(GpuCandidate):
             raise Fault("compile_error", "it does not define model_new; include kb_tensor_cuda.h")
         library.model_new.restype = None
         init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
-        state = owned(state)
+        state = {name: tensor.clone() for name, tensor in state.items()}
         parameters = array_of([_described(tensor) for tensor in state.values()])
         if hasattr(library, "load_reference"):
             library.load_reference.restype = None

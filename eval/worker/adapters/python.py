@@ -121,10 +121,6 @@ def _same(one: Any, other: Any) -> bool:
     return len(set(kinds)) == 1 and torch.equal(one.view(bits), other.view(bits))
 
 
-def owned(state: dict[str, Any]) -> dict[str, Any]:
-    return {name: tensor.clone() for name, tensor in state.items()}
-
-
 def received(argument: Any) -> Any:
     """An argument of `ModelNew(...)`, as the judge sent it. What was a dataclass has its fields, but not its type."""
     if isinstance(argument, list):
@@ -140,7 +136,7 @@ def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], st
     """`ModelNew` with the reference's parameters, in memory of its own. Raises Fault if it does not accept them."""
     model = module.ModelNew(*arguments, **keywords)
     if hasattr(model, "load_reference"):
-        model.load_reference(owned(state))
+        model.load_reference({name: tensor.clone() for name, tensor in state.items()})
         return model
     own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
