@@ -22,7 +22,7 @@ from benchmarks.kernelbench.suite import find_problems
 from benchmarks.origin import origin
 from benchmarks.parts import measure_parts
 from benchmarks.sized_task import EXAMPLES, sized_task
-from eval.clock.timed_worker import SHORT_US
+from eval.clock.timed_worker import SHORT_US, TimedWorker
 from eval.judge.task_judge import TaskJudge
 from eval.machine import present_gpu
 from eval.oracle.task import load_task
@@ -109,12 +109,11 @@ def measured(wanted: Measured, folder: Path) -> dict[str, object]:
             baselines, bytes_moved = judge.device.baselines, least_bytes(judge.interface)
             racing = baselines.workers  # of the others there are only the few calls by which they lost
             is_short = min(baselines.medians_us.values()) < SHORT_US
-            replayed = all(baselines.each(lambda worker: worker.capture(on=is_short)).values())
+            replayed = all(baselines.each(partial(TimedWorker.capture, on=is_short)).values())
             calls: dict[str, list[float]] = {name: [] for name in racing}
             for _ in range(ROUNDS):
-                for name, reply in baselines.each(
-                    lambda worker: worker.time_call(judge.setup.reference.inputs(secrets.randbits(62)))
-                ).items():
+                inputs = judge.setup.reference.inputs(secrets.randbits(62))
+                for name, reply in baselines.each(partial(TimedWorker.time_call, inputs=inputs)).items():
                     calls[name].append(reply.time.inside_us)
             times_us = {name: median(times) for name, times in calls.items()}
             found = {"baselines_us": rounded(baselines.medians_us | times_us), "replayed": replayed}
