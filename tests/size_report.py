@@ -19,7 +19,7 @@ LIMITS = {
     "kb/web": 677,  # the pages, and a run as one page
     "kb/exports": 1316,  # runs in the forms of other tools, and the best kernel as a file
     "ingest": 8970,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
-    "eval/pool": 174,  # judges that share a device: turns, and what pauses for them
+    "eval/pool": 177,  # judges that share a device: turns, and what pauses for them
     "eval": 13130,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
     "retrieval": 3730,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
     "synth": 2972,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels

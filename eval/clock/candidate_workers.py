@@ -41,8 +41,9 @@ class CandidateWorkers:
             pending.wait()
         if self.trial.warm_pool:
             self.trial.warm_pool.wait()
-        self._served.append(self._ahead.pop(0))
-        yield self._served[-1].result()
+        worker = (pending := self._ahead.pop(0)).result()
+        self._served.append(pending)
+        yield worker
         if not self._ahead:
             self.finish()
 

@@ -24,7 +24,7 @@ from eval.clock.timing import (
     works_between,
 )
 from eval.machine import CpuUse
-from eval.oracle.cases import Case
+from eval.oracle.cases import Case, numbers_of
 from eval.supervisor.device_memory import Unrest
 from eval.supervisor.settings import Guard
 from eval.supervisor.trial import Trial
@@ -117,7 +117,8 @@ def time_candidate(
     Raises:
         Fault: an output is wrong, the clocks disagree, or the worker failed.
     """
-    cases = [case for case in cases if case.reference is baselines.reference]
+    timed = [case for case in cases if case.reference is baselines.reference]
+    cases = [case for case in timed if numbers_of(case.inputs) == numbers_of(baselines.case.inputs)]
     found: list[_SessionTimes] = []
     place = 1.0
 

@@ -19,6 +19,7 @@ from eval.supervisor.trial import CallReport, Trial
 from eval.worker.channel import ALL, Message
 from eval.worker.fault import Fault
 from eval.worker.mapping import end_of, with_guard
+from kb.errors import TaskSizeError
 from kb.types.evidence import Outcome
 
 SHORT_US = 1000.0
@@ -107,7 +108,7 @@ class TimedWorker:
                 self._replays = self.worker.ask("capture", on=on).get("captured") is True
                 if self._replays:
                     self._check_replay()
-            except Fault:
+            except (Fault, TaskSizeError):
                 self.worker.kill()
                 self.__enter__()
             self._records = on
@@ -115,7 +116,8 @@ class TimedWorker:
 
     def _check_replay(self) -> None:
         """Raises Fault if a replay does not compute on new inputs."""
-        inputs = self._reference.inputs(new_seed())
+        pairs = zip(self._reference.inputs(new_seed()), self._case.inputs, strict=True)
+        inputs = [new if isinstance(new, torch.Tensor) else kept for new, kept in pairs]
         if not self._case.near(self.call(inputs).outputs, self._reference.native(inputs)):
             raise Fault(Outcome.STALE_OUTPUT, "not all that a call does was recorded")
 

@@ -130,10 +130,9 @@ class Gpu(TimingDevice):
         except (OutOfMemoryError, DriverError) as error:
             said = str(error)[:MEMORY_CHARACTERS]
             if self._plan.is_narrow:
-                why = f"this GPU's memory does not suffice to judge it: {said}"
-                raise JudgeError(why, hint="make the task's sizes smaller") from error
-            why = f"it leaves too little of the GPU's memory for its own inputs: {said}"
-            raise Fault(Outcome.CRASHED, why) from error
+                hint = "make the task's sizes smaller"
+                raise JudgeError(f"this GPU's memory does not suffice to judge it: {said}", hint=hint) from error
+            raise Fault(Outcome.CRASHED, f"it leaves too little of the GPU's memory for its inputs: {said}") from error
 
     def close(self) -> None:
         super().close()

@@ -301,6 +301,11 @@ def make_case(name: str, reference: Reference, inputs: list[Any], seed: CaseSeed
     return Case(name, reference, inputs, *found, seed)
 
 
+def numbers_of(inputs: Sequence[Any]) -> list[Any]:
+    """The arguments of `forward` that are no tensors."""
+    return [x for x in inputs if not isinstance(x, torch.Tensor)]
+
+
 def new_seed() -> int:
     """An unpredictable seed."""
     return secrets.randbits(62)

@@ -117,11 +117,11 @@ class Reference:
             perturbed: A seed; all of them are changed at random, except whole numbers.
             by: The change, about so many times their values. The opposite one has the other sign.
         """
-        exact = self._guarded("a copy of its model in float64", self._in_float64)
+        exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
         generator = None if perturbed is None else torch.Generator(self.device).manual_seed(perturbed)
         change = partial(_perturb, generator=generator, by=by)
         for tensor in filter(is_float, exact.state_dict().values()):
-            change(tensor)
+            tensor.copy_(change(tensor if tensor.is_contiguous() else _float64(tensor, device=self.device)))
 
         def exact_input(x: torch.Tensor) -> torch.Tensor:
             values = change(_float64(stored_once(x), device=self.device))
@@ -134,14 +134,6 @@ class Reference:
         with InFloat64(pairs):
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
-
-    def _in_float64(self) -> torch.nn.Module:
-        """A copy of the model. There may be no room for a copy of its parameters in their own type beside it."""
-        exact: dict[int, Any] = {}
-        for tensor in filter(is_float, (*self.model.parameters(), *self.model.buffers())):
-            values = _float64(tensor, device=self.device)
-            exact[id(tensor)] = torch.nn.Parameter(values) if isinstance(tensor, torch.nn.Parameter) else values
-        return copy.deepcopy(self.model, exact).double()
 
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes, and what `forward` computes and holds."""

@@ -71,7 +71,10 @@ def wait_for(started: Callable[[float | None], bool]) -> None:
 def interrupt_for(started: Callable[[float | None], bool]) -> None:
     """As `wait_for`, in a turn: others may have theirs before it goes on."""
     if locks := join():
-        fcntl.flock(locks[2], fcntl.LOCK_UN)
+        use, starts, wishes = locks
+        fcntl.flock(starts, fcntl.LOCK_UN)
+        fcntl.flock(use, fcntl.LOCK_SH)  # who waits for an end of wishes waits for this one too
+        fcntl.flock(wishes, fcntl.LOCK_UN)
     wait_for(started)
     _begin()
 

@@ -15,13 +15,14 @@ from eval.clock.candidate_workers import CandidateWorkers
 from eval.clock.timed_worker import Reply, TimedWorker
 from eval.clock.timing import CallTime
 from eval.machine import CpuUse
-from eval.oracle.cases import Case
+from eval.oracle.cases import Case, draw_cases, numbers_of
+from eval.oracle.values import learn_structures
 from eval.supervisor.device_memory import Unrest
 from eval.supervisor.settings import ALL_GUARDS
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
 from kb.types.evidence import Outcome
-from tests.eval.judging import given_case, needs_linux, reference
+from tests.eval.judging import baselines, given_case, needs_linux, reference
 
 pytestmark = needs_linux
 CASE = given_case("scale")
@@ -141,7 +142,10 @@ def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_plac
     candidate_us: float, in_place_us: float, place: float, won: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = SimpleNamespace(
-        reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: SimpleNamespace(us=in_place_us)
+        reference=reference("scale"),
+        case=CASE,
+        medians_us={EAGER: 100.0},
+        trial=lambda name: SimpleNamespace(us=in_place_us),
     )
 
     def a_session(workers: CandidateWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
@@ -160,7 +164,7 @@ def test_a_small_win_is_more_than_what_the_baseline_gains_in_the_candidates_plac
 def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_candidates_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    running = SimpleNamespace(reference=reference("scale"), medians_us={EAGER: 100.0}, trial=lambda name: None)
+    running = SimpleNamespace(reference=CASE.reference, case=CASE, medians_us={EAGER: 100.0}, trial=lambda name: None)
 
     def a_session(workers: CandidateWorkers, *_: object) -> tuple[sessions._SessionTimes, str]:
         if workers.trial is None:
@@ -200,3 +204,19 @@ def test_few_rounds_on_a_gpu_let_no_kernel_win_over_itself_and_a_faster_one_win(
 ) -> None:
     assert wins(1.0, monkeypatch) == 0
     assert wins(1.2, monkeypatch) > 15
+
+
+def test_cases_with_another_number_as_an_argument_are_not_tried_while_a_candidate_is_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running, tried = baselines("scaled_by"), list[Case]()
+    monkeypatch.setattr(sessions, "MOST_OTHERS", 9.0)
+    monkeypatch.setattr(sessions, "time_rounds", lambda *args: tried.extend(args[3]) or rounds.time_rounds(*args))
+    own = list(draw_cases(running.reference, learn_structures(running.reference)))
+    assert any(numbers_of(case.inputs) != numbers_of(running.case.inputs) for case in own)
+
+    timing, _ = sessions.time_candidate(running.trial(EAGER), running, own)
+
+    assert timing.sessions
+    assert tried
+    assert all(numbers_of(case.inputs) == numbers_of(running.case.inputs) for case in tried)
