@@ -16,7 +16,7 @@ AUTOTUNE = "autotune"
 
 
 class CandidateWorkers:
-    """A fresh worker of a candidate for each session. Use it as a context manager, which ends all of them.
+    """Gives each session of a candidate a fresh worker. Use it as a context manager, which ends all of them.
 
     Those for the sessions whose baselines run already start together, and end together: both takes long, and nothing
     may be timed meanwhile.

@@ -206,7 +206,7 @@ def _stays_finite(reference: Reference, inputs: Sequence[Any], structures: Seque
 
 
 def own_numbers(reference: Reference, structures: Sequence[Structure]) -> list[str]:
-    """The arguments of `forward` that are no tensors, and the same in every draw."""
+    """The arguments of `forward`, as text, that are no tensors and have the same value in every draw."""
     draws = zip(*map(reference.inputs, LEARNING_SEEDS), structures, strict=True)
     kept = [pair for *pair, known in draws if known is Structure.DRAWN and not isinstance(pair[0], torch.Tensor)]
     return [repr(one) for one, other in kept if one is not None and one == other]

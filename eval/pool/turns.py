@@ -25,7 +25,7 @@ BETWEEN_S = 3.0
 
 @cache
 def join() -> tuple[FileIO, FileIO, FileIO] | None:
-    """Take part, before the GPU is used; None if no other judge uses it. Waits while another has its turn."""
+    """The locks, once this judge takes part in turns, as it must before it uses the GPU; None if it has that for itself."""
     if path := os.environ.get(TURNS):
         use, starts, wishes = (FileIO(f"{path}{name}", "a") for name in ("", "-starts", "-wishes"))
         fcntl.flock(use, fcntl.LOCK_SH)

@@ -95,7 +95,7 @@ class WarmPool:
             pending.end()
 
     def wait(self, within_s: float | None = None) -> bool:
-        """Wait, but no longer than so, until all have started, which would disturb what is timed; whether they have."""
+        """Wait until all have started, because that would disturb what is timed; False if it takes longer."""
         return all(pending.wait(within_s) for _, pending in self._workers)
 
     def close(self) -> None:

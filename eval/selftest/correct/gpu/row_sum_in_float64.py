@@ -1,4 +1,4 @@
-"""Correct: values are cast to float64, added there, and cast back."""
+"""Correct: the kernel casts values to float64, adds them, and casts the sum back."""
 
 import torch
 import triton
