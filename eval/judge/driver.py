@@ -32,8 +32,8 @@ LOG = ".log"
 _STAYING: list[subprocess.Popen[bytes]] = []
 """Judges that this process has started and does not end: Python warns of the end of a Popen before its process."""
 JUDGES_MEMORY = {**REUSED_MEMORY, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
-"""Environment of the judge's process. With it torch can use all GPU memory that it has freed for one large tensor. Without
-it up to 9 GiB of 24 lay in pieces, and none was large enough (judge-h200.json)."""
+"""Environment of the judge's process. With it torch can use all GPU memory that it has freed for one large tensor.
+Without it up to 9 GiB of 24 lay in pieces, and none was large enough (judge-h200.json)."""
 STDERR = 2
 """The judge's output goes to stderr, for people."""
 
