@@ -25,7 +25,7 @@ BETWEEN_S = 3.0
 
 @cache
 def join() -> tuple[FileIO, FileIO, FileIO] | None:
-    """The locks of this judge, which takes part from now on; None if it has the GPU for itself. Call it before GPU use."""
+    """The locks of this judge, which takes part from now on and before it uses the GPU; None if it has that alone."""
     if path := os.environ.get(TURNS):
         use, starts, wishes = (FileIO(f"{path}{name}", "a") for name in ("", "-starts", "-wishes"))
         fcntl.flock(use, fcntl.LOCK_SH)
