@@ -263,12 +263,16 @@ class Baselines:
         return bool(found) and all(not p.has_failed() and p.result().worker.is_reusable for p in found)
 
     def _restart(self, numbers: Sequence[int], names: Sequence[str]) -> None:
-        """Start some of the sets together, and wait for all, because to start disturbs what is timed."""
+        """Start some of the sets together, and wait for all, because to start disturbs what is timed.
+
+        Other judges may have their turns meanwhile.
+        """
         for number in numbers:
             for pending in self._kept_sets.pop(number, {}).values():
                 pending.end()
             self._kept_sets[number] = self._started(names, self._later_pool)
-        self.wait()
+        with self._spent.on("baselines_s"):
+            interrupt_for(self.wait)
 
     def _started(self, names: Iterable[str], pool: Executor) -> WorkerSet:
         workers = {name: TimedWorker(self._trials[name], self.reference, self.case, self.memory) for name in names}
