@@ -128,17 +128,17 @@ class Baselines:
         running = self._kept_sets[0]
         with as_judge_errors():
             self._check_canaries()
-        for name in self._trials:
-            try:
-                self.medians_us[name] = self._median_us(self._running(name))
-            except WORKER_FAILURES as error:
-                if not self.medians_us:
-                    raise _judge_error(error) from error
-                self.notes.append(f"no {name} baseline: {str(error)[:200]}")
-                running.pop(name).end()
-            limit_us = (1.0 if self._one_by_one else CLOSE) * min(self.medians_us.values())
-            for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
-                running.pop(slow).end()
+            for name in self._trials:
+                try:
+                    self.medians_us[name] = self._median_us(self._running(name))
+                except WORKER_FAILURES as error:
+                    if not self.medians_us:
+                        raise
+                    self.notes.append(f"no {name} baseline: {str(error)[:200]}")
+                    running.pop(name).end()
+                limit_us = (1.0 if self._one_by_one else CLOSE) * min(self.medians_us.values())
+                for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
+                    running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}
 
     @property
@@ -295,11 +295,5 @@ def as_judge_errors() -> Iterator[None]:
     try:
         yield
     except WORKER_FAILURES as error:
-        raise _judge_error(error) from error
-
-
-def _judge_error(error: Exception) -> JudgeError:
-    return JudgeError(
-        f"a worker of the judge itself fails: {error}",
-        hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
-    )
+        hint = "the task's reference must run on this machine, in the sandbox and within the time limit of a call"
+        raise JudgeError(f"a worker of the judge itself fails: {error}", hint=hint) from error

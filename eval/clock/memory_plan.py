@@ -78,15 +78,12 @@ class MemoryPlan(NamedTuple):
         """What the inputs and outputs of a timed worker may take: less where that lets more sets of baselines run."""
         most = int(min(SLOTS * self.total, SLOTS_BESIDE * self._free) / self._of_a_call)
         numbers = range(1, max(1, min(MOST_SLOTS, most)) + 1)
-        slots = max(numbers, key=lambda slots: (min(WIN_SESSIONS, self._sets(RACING, slots)), slots))
+        slots = max(numbers, key=lambda slots: (min(WIN_SESSIONS, self.sets(RACING, slots)), slots))
         return slots * self._of_a_call
 
-    def sets(self, baselines: int) -> int:
-        """How many sets of so many baselines may run at the same time, one of them in a session."""
-        return self._sets(baselines, self.slot_bytes // self._of_a_call)
-
-    def _sets(self, baselines: int, slots: int) -> int:
-        more = (slots - 1) * self._of_a_call
+    def sets(self, baselines: int, slots: int = 0) -> int:
+        """How many sets of so many baselines may run at once, one of them in a session. 0 slots: as in `slot_bytes`."""
+        more = (slots * self._of_a_call or self.slot_bytes) - self._of_a_call
         free = self._free + self.worker - SLOTS_APART * more
         return max(1, int(free / (baselines * (self.worker + max(more, BESIDE * self.total)))))
 

@@ -209,11 +209,10 @@ def test_while_sets_start_in_a_turn_another_judge_has_its_own(
         return start(worker)
 
     monkeypatch.setattr(TimedWorker, "__enter__", starts_late)
-    with ThreadPoolExecutor() as pool:
-        with turns.turn():
-            pool.submit(other_judge)
-            kept.begin(1)
-            assert had_turn.is_set()
+    with ThreadPoolExecutor() as pool, turns.turn():
+        pool.submit(other_judge)
+        kept.begin(1)
+        assert had_turn.is_set()
     turns.join.cache_clear()
     for lock in locks:
         lock.close()
