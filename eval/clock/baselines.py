@@ -60,7 +60,7 @@ class Baselines:
         one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
             timed, and only the fastest stays.
         on_host: Whether the expected outputs are kept in the host's memory.
-        spent: The time for which the first candidate waits for them is added here.
+        spent: The time for which candidates wait for them is added here.
 
     Attributes:
         memory: Handle of the memory of all timed workers on a CPU; see `common_memory`.
