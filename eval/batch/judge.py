@@ -31,10 +31,9 @@ from kb.types.target import CPU, Isa
 STOPPED = "the judge was stopped, or the machine ended, while it was judged"
 MOST_SHARING, LEAST_CORES = 4, 4
 """Judges that share a GPU, at most; and the cores that each has, at least, because most of the time they compile."""
-MAY_BE_DISTURBED = (
-    Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.FORBIDDEN, Outcome.CLOCKS_DISAGREE, Outcome.TOO_FAST,
-)  # fmt: skip
-"""Refusals that count only from a judge that has the GPU for itself: others may take its memory and its time."""
+MAY_BE_DISTURBED = (Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.FORBIDDEN, Outcome.CLOCKS_DISAGREE)
+"""Refusals that count only from a judge that has the GPU for itself: others may take its memory and its time. They make
+no kernel too fast."""
 Tell = Callable[[str], None]
 
 

@@ -45,11 +45,8 @@ LIBRARY = "Baseline"
 
 GUARDS = ALL_GUARDS - {Guard.ALIASING, Guard.REST}
 """A reference is not suspected; it may return a part of its input, and what runs beside it is not its own."""
-INDUCTOR_PREFIXES, CACHE, TRITON_CACHE = (
-    ("TORCHINDUCTOR_", "TORCHDYNAMO_"),
-    "TORCHINDUCTOR_CACHE_DIR",
-    "TRITON_CACHE_DIR",
-)
+INDUCTOR_PREFIXES = ("TORCHINDUCTOR_", "TORCHDYNAMO_")
+CACHE, TRITON_CACHE = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
 """How the environment names settings of torch.compile, the folder of what it has compiled, and that of its kernels."""
 ONE_PROCESS = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",

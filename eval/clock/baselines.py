@@ -60,7 +60,7 @@ class Baselines:
         one_by_one: Whether the memory has room for no more than two baselines: then each starts when the one before is
             timed, and only the fastest stays.
         on_host: Whether the expected outputs are kept in the host's memory.
-        spent: The time for which the first candidate waits for them is added here.
+        spent: The time for which candidates wait for them is added here.
 
     Attributes:
         memory: Handle of the memory of all timed workers on a CPU; see `common_memory`.
@@ -128,17 +128,17 @@ class Baselines:
         running = self._kept_sets[0]
         with as_judge_errors():
             self._check_canaries()
-        for name in self._trials:
-            try:
-                self.medians_us[name] = self._median_us(self._running(name))
-            except WORKER_FAILURES as error:
-                if not self.medians_us:
-                    raise _judge_error(error) from error
-                self.notes.append(f"no {name} baseline: {str(error)[:200]}")
-                running.pop(name).end()
-            limit_us = (1.0 if self._one_by_one else CLOSE) * min(self.medians_us.values())
-            for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
-                running.pop(slow).end()
+            for name in self._trials:
+                try:
+                    self.medians_us[name] = self._median_us(self._running(name))
+                except WORKER_FAILURES as error:
+                    if not self.medians_us:
+                        raise
+                    self.notes.append(f"no {name} baseline: {str(error)[:200]}")
+                    running.pop(name).end()
+                limit_us = (1.0 if self._one_by_one else CLOSE) * min(self.medians_us.values())
+                for slow in [name for name in running if self.medians_us.get(name, 0) > limit_us]:
+                    running.pop(slow).end()
         return {name: pending.result() for name, pending in running.items()}
 
     @property
@@ -263,12 +263,16 @@ class Baselines:
         return bool(found) and all(not p.has_failed() and p.result().worker.is_reusable for p in found)
 
     def _restart(self, numbers: Sequence[int], names: Sequence[str]) -> None:
-        """Start some of the sets together, and wait for all, because to start disturbs what is timed."""
+        """Start some of the sets together, and wait for all, because to start disturbs what is timed.
+
+        Other judges may have their turns meanwhile.
+        """
         for number in numbers:
             for pending in self._kept_sets.pop(number, {}).values():
                 pending.end()
             self._kept_sets[number] = self._started(names, self._later_pool)
-        self.wait()
+        with self._spent.on("baselines_s"):
+            interrupt_for(self.wait)
 
     def _started(self, names: Iterable[str], pool: Executor) -> WorkerSet:
         workers = {name: TimedWorker(self._trials[name], self.reference, self.case, self.memory) for name in names}
@@ -291,11 +295,5 @@ def as_judge_errors() -> Iterator[None]:
     try:
         yield
     except WORKER_FAILURES as error:
-        raise _judge_error(error) from error
-
-
-def _judge_error(error: Exception) -> JudgeError:
-    return JudgeError(
-        f"a worker of the judge itself fails: {error}",
-        hint="the task's reference must run on this machine, in the sandbox and within the time limit of a call",
-    )
+        hint = "the task's reference must run on this machine, in the sandbox and within the time limit of a call"
+        raise JudgeError(f"a worker of the judge itself fails: {error}", hint=hint) from error

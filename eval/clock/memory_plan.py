@@ -5,6 +5,7 @@ from typing import NamedTuple
 from eval.roofline import tensor_bytes
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface
+from kb.types.timing import WIN_SESSIONS
 
 MOST, KEPT, ROOMY = 0.9, 0.75, 0.6
 """Share of the memory that tensors may take, because drivers and libraries of several processes need the rest; that
@@ -16,6 +17,8 @@ MOST_SLOTS = 16
 SLOTS, SLOTS_BESIDE = 1 / 16, 1 / 8
 """Most that the inputs and outputs of a timed worker may take of the GPU's memory, and of what a session leaves free.
 The more calls share a question, the less of it can one of them use to work unseen."""
+RACING = 3
+"""Baselines that are about as fast as the fastest: in 62 of 68 verdicts of judge-h200.json they are no more."""
 SLOTS_APART = 3
 """So many times as much as one worker's take the candidate's inputs and outputs, and the judge's copies for a batch."""
 BESIDE = 1 / 32
@@ -72,15 +75,21 @@ class MemoryPlan(NamedTuple):
 
     @property
     def slot_bytes(self) -> int:
-        """What several inputs and outputs of a timed worker may take, if there is more than one of each."""
-        return max(0, int(min(SLOTS * self.total, SLOTS_BESIDE * self._free)))
+        """What the inputs and outputs of a timed worker may take: less where that lets more sets of baselines run."""
+        most = int(min(SLOTS * self.total, SLOTS_BESIDE * self._free) / self._of_a_call)
+        numbers = range(1, max(1, min(MOST_SLOTS, most)) + 1)
+        slots = max(numbers, key=lambda slots: (min(WIN_SESSIONS, self.sets(RACING, slots)), slots))
+        return slots * self._of_a_call
 
-    def sets(self, baselines: int) -> int:
-        """How many sets of so many baselines may run at the same time, one of them in a session."""
-        of_a_call = max(1, self.inputs + self.outputs)
-        slots = of_a_call * max(0, min(MOST_SLOTS, self.slot_bytes // of_a_call) - 1)
-        free = self._free + self.worker - SLOTS_APART * slots
-        return max(1, int(free / (baselines * (self.worker + max(slots, BESIDE * self.total)))))
+    def sets(self, baselines: int, slots: int = 0) -> int:
+        """How many sets of so many baselines may run at once, one of them in a session. 0 slots: as in `slot_bytes`."""
+        more = (slots * self._of_a_call or self.slot_bytes) - self._of_a_call
+        free = self._free + self.worker - SLOTS_APART * more
+        return max(1, int(free / (baselines * (self.worker + max(more, BESIDE * self.total)))))
+
+    @property
+    def _of_a_call(self) -> int:
+        return max(1, self.inputs + self.outputs)
 
     @property
     def _free(self) -> float:

@@ -217,10 +217,10 @@ def _session(
 ) -> _SessionTimes:
     """One session, counted from 0: in a new worker of the candidate, which starts after the baselines."""
     trial = workers.trial
-    if number and number % WIN_SESSIONS == 0:
-        trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
     with one_thread():
         baselines.begin(number)
+        if number and number % WIN_SESSIONS == 0:
+            trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
         with workers.for_session(number) as candidate:
             return _session_of(candidate, trial, baselines, cases, watch())
 

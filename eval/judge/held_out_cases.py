@@ -91,17 +91,11 @@ class HeldOutCases:
         self.limit = "\n".join(filter(None, [*notes, numbers and f"{OWN_NUMBERS}: {numbers}"]))
         """What the cases do not show, in sentences, one a line."""
         self._distributions = usable_distributions(references[0], self._structures)
-        self._shared = [
-            case
-            for r in references
-            for case in draw_cases(
-                r,
-                self._structures,
-                self._distributions,
-                budget_s=0.0 if r is small and len(references) > 1 else BUDGET_S,
-            )
-        ]
+        self._shared: list[Case] = []
         """The cases for all candidates."""
+        for r in references:
+            budget_s = 0.0 if r is small and len(references) > 1 else BUDGET_S
+            self._shared += draw_cases(r, self._structures, self._distributions, budget_s=budget_s)
         if runs_given:
             self._shared.append(timed or given_case("sizes as given", reference))
         for seed in counterexamples.latest():

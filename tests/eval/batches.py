@@ -45,8 +45,13 @@ def batch_of(*entries: Entry) -> Batch:
 
 
 def evidence_on(one: Entry) -> Evidence:
-    """What contains `wrong`, `crashed` or `raised` is refused, and the machine was busy for what contains `busy`."""
-    refusals = {"wrong": Outcome.INCORRECT, "crashed": Outcome.CRASHED, "raised": Outcome.RAISED}
+    """The machine was busy for what contains `busy`; what is named below is refused."""
+    refusals = {
+        "wrong": Outcome.INCORRECT,
+        "crashed": Outcome.CRASHED,
+        "raised": Outcome.RAISED,
+        "fast": Outcome.TOO_FAST,
+    }
     outcome = refusals.get(text_of(one.proposal.candidate), Outcome.PASSED)
     about = {"task": one.task.name, "task_digest": one.task.digest, "target": one.target}
     seen = evidence_of(one.proposal.candidate, outcome=outcome, speedup=1.5).model_copy(update=about)

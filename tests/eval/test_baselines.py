@@ -1,11 +1,17 @@
 """Baselines: one that could not start beside a candidate is not left out, and no two sessions share processes."""
 
+import fcntl
 import os
 import platform
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from functools import partial
+from io import FileIO
+from pathlib import Path
+from threading import Event
 
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
@@ -18,6 +24,8 @@ from eval.devices.device import Setup
 from eval.languages.registry import TORCH
 from eval.machine import sandbox_level
 from eval.oracle.reference import Reference, interface_of
+from eval.pool import turns
+from eval.pool.starts import STARTS
 from eval.supervisor.settings import WorkerSettings
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
@@ -179,6 +187,35 @@ def test_of_large_inputs_there_are_no_two_sets_at_once(kept: Baselines) -> None:
 
     assert not first.is_alive
     assert kept.each(lambda worker: worker.time_call(kept.case.inputs))
+
+
+def test_while_sets_start_in_a_turn_another_judge_has_its_own(
+    kept: Baselines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, had_turn, deadline = TimedWorker.__enter__, Event(), time.monotonic() + PATIENCE_S
+    monkeypatch.setenv(turns.TURNS, str(tmp_path / "turns"))
+    turns.join.cache_clear()
+    locks = turns.join() or ()
+
+    def other_judge() -> None:
+        with FileIO(tmp_path / "turns", "a") as use, FileIO(tmp_path / "turns-starts", "a") as starts:
+            fcntl.flock(use, fcntl.LOCK_EX)
+            fcntl.flock(starts, fcntl.LOCK_EX)
+            had_turn.set()
+
+    def starts_late(worker: TimedWorker) -> TimedWorker:
+        while not had_turn.wait(0.05) and time.monotonic() < deadline:
+            STARTS.pause_point()
+        return start(worker)
+
+    monkeypatch.setattr(TimedWorker, "__enter__", starts_late)
+    with ThreadPoolExecutor() as pool, turns.turn():
+        pool.submit(other_judge)
+        kept.begin(1)
+        assert had_turn.is_set()
+    turns.join.cache_clear()
+    for lock in locks:
+        lock.close()
 
 
 def test_workers_that_start_at_once_leave_each_other_s_parameters_and_inputs(kept: Baselines) -> None:

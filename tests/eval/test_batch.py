@@ -142,6 +142,7 @@ def test_candidates_of_one_task_share_its_baselines_instead(
     [
         ("right", "passed", False),
         ("wrong", "incorrect", False),
+        ("fast", "too_fast", False),
         ("crashed", "crashed", True),
         ("raised", "raised", True),
         ("busy", "passed", True),

@@ -11,6 +11,7 @@ from eval.oracle.reference import Reference, interface_of
 from eval.supervisor.device_memory import DeviceMemory
 from kb.errors import TaskSizeError
 from kb.types.kernels import Interface, Task, TensorSpec
+from kb.types.timing import WIN_SESSIONS
 from tests.eval.judging import reference
 
 GIB = 1 << 30
@@ -61,8 +62,22 @@ def test_a_worker_has_several_inputs_at_once_where_a_session_leaves_memory_for_t
     found = plan(Interface(inputs=(x,), state=(), outputs=(x,), init=(), working_bytes=4096 * rows), gib)
     each = found.inputs + found.outputs
 
-    assert min(MOST_SLOTS, max(1, found.slot_bytes // each)) == slots
+    assert found.slot_bytes // each == slots
     assert found.timed + 2 * found.slot_bytes <= 0.9 * found.total
+
+
+@pytest.mark.parametrize(
+    ("share", "state", "slots", "sets"),
+    [(1, 0, 16, 3), (1 / 2, 0, 16, 3), (1 / 3, 0, 9, 3), (1 / 4, 0, 2, 3), (1 / 4, 1 << 30, 11, 1)],
+)
+def test_a_worker_has_fewer_inputs_at_once_where_that_lets_more_sets_of_baselines_stay(
+    share: float, state: int, slots: int, sets: int
+) -> None:
+    inputs, outputs, working = 201_326_592, 65_536, 1_426_063_360  # a Conv3d with GroupNorm, on an H200
+    found = MemoryPlan(round(share * 139.8 * GIB), inputs, state, outputs, working)
+
+    assert found.slot_bytes // (inputs + outputs) == slots
+    assert min(WIN_SESSIONS, found.sets(3)) == sets
 
 
 def test_plan_and_memory_agree_on_the_number_of_inputs():
