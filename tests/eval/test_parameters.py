@@ -1,15 +1,18 @@
 """A candidate may hold the reference's parameters in another form, but not write to those that it was given."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from eval.languages.registry import TORCH
 from eval.selftest.known import WRONG
 from eval.supervisor.device_memory import DeviceMemory
-from kb.types.evidence import Outcome
+from kb.types.evidence import CaseResult, Outcome
+from tests.eval import fake_late_gpu
 from tests.eval.fake_gpu import FakeDriver
-from tests.eval.judging import judge, needs_linux
-from tests.eval.test_device_memory import outcome_of
+from tests.eval.judging import given_case, judge, needs_linux
+from tests.eval.test_device_memory import outcome_of, trial_of
 
 pytestmark = needs_linux
 
@@ -68,6 +71,33 @@ def test_parameters_may_have_another_form_and_are_not_written_to(
     path.write_text(MODEL.format(**{"more": "", "first": "", "scaled": ""} | parts))
 
     assert judge(path, "linear").outcome is outcome
+
+
+KEEPS = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, cols, out, scale):
+        super().__init__()
+        self.scale = scale
+
+    def load_reference(self, state):
+        self.given = state
+
+    def forward(self, x):
+        return torch.relu(x @ self.given["weight"].T + self.given["bias"]) * self.scale
+"""
+
+
+def test_a_gpu_that_is_busy_with_other_work_copies_the_parameters_before_inputs_take_their_place() -> None:
+    late = TORCH.model_copy(update={"adapter": Path(fake_late_gpu.__file__)})
+    trial = replace(trial_of(KEEPS, DeviceMemory(FakeDriver())), language=late)  # type: ignore[arg-type]
+    results: list[CaseResult] = []
+
+    trial.check([given_case("linear")], results)
+
+    assert [result.outcome for result in results] == [Outcome.PASSED]
 
 
 def test_parameters_on_a_gpu_are_not_written_to() -> None:
