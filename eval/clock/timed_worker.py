@@ -26,6 +26,8 @@ SHORT_US = 1000.0
 """Of shorter calls, launching and replying take a considerable part."""
 RECORDED_US = 10_000.0
 """Shorter calls on a GPU are recorded and replayed: little is then left to do beside them, in which work could hide."""
+INCOMPLETE = (Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT)
+"""So may end what replays calls of which not all is recorded."""
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
 
@@ -101,25 +103,37 @@ class TimedWorker:
         """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
 
         Each is done once: a baseline replays for all candidates. A worker that fails to record is started anew, because
-        the attempt leaves traces. So is one whose replays are wrong: what runs on another stream is not recorded.
+        the attempt leaves traces. So is one whose replays are wrong or fail: what runs on another stream is not
+        recorded.
+
+        Raises:
+            Fault: replays are refused for another reason, in a fresh process, too.
         """
         if on is not self._records:
-            try:
-                self._replays = self.worker.ask("capture", on=on).get("captured") is True
-                if self._replays:
-                    self._check_replay()
-            except (Fault, TaskSizeError):
-                self.worker.kill()
-                self.__enter__()
+            self._replays = self._captured(on=on)
             self._records = on
         return self._replays
 
-    def _check_replay(self) -> None:
-        """Raises Fault if a replay does not compute on new inputs."""
+    def _captured(self, *, on: bool, is_again: bool = False) -> bool:
+        """Whether it replays; otherwise it is a fresh process. Raises Fault as `capture` does."""
+        replays = is_refused = False
+        try:
+            replays = self.worker.ask("capture", on=on).get("captured") is True
+            if not replays or self._computes():
+                return replays
+        except (Fault, TaskSizeError) as error:
+            is_refused = replays and isinstance(error, Fault) and error.outcome not in INCOMPLETE
+            if is_refused and is_again:
+                raise
+        self.worker.kill()
+        self.__enter__()
+        return is_refused and self._captured(on=on, is_again=True)
+
+    def _computes(self) -> bool:
+        """Whether a call computes on new inputs."""
         pairs = zip(self._reference.inputs(new_seed()), self._case.inputs, strict=True)
         inputs = [new if isinstance(new, torch.Tensor) else kept for new, kept in pairs]
-        if not self._case.near(self.call(inputs).outputs, self._reference.native(inputs)):
-            raise Fault(Outcome.STALE_OUTPUT, "not all that a call does was recorded")
+        return self._case.near(self.call(inputs).outputs, self._reference.native(inputs))
 
     def time_call(self, inputs: Sequence[Any]) -> Reply:
         """A timed call on new inputs, after an untimed one on others.
