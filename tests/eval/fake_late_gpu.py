@@ -1,10 +1,10 @@
-"""As fake_gpu, but copies of parameters are made as late as a GPU may make them: before the next call, or when asked."""
+"""As fake_gpu, but parameters are copied as late as a GPU may copy them: before the next call, or when asked."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch  # noqa: TID253
-from pytest import MonkeyPatch
 
 from eval.worker.channel import Message
 from tests.eval.fake_gpu import FakeDriver, FakeGpuCandidate, HostClock, warm
@@ -40,7 +40,7 @@ class LateClock(HostClock):
 class LateGpuCandidate(FakeGpuCandidate):
     def __init__(self, folder: Path, memory: int, question: Message) -> None:
         self._late_driver = LateDriver()
-        with MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.Tensor, "clone", lambda tensor: self._late_driver.clone(tensor))
             super().__init__(folder, memory, question, self._late_driver)
 
