@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import torch
 
@@ -31,19 +31,14 @@ INCOMPLETE = (Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT)
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
 
-
-class Reply(NamedTuple):
-    """A timed call and its outputs."""
-
-    time: CallTime
-    outputs: list[torch.Tensor]
+T = TypeVar("T")
 
 
-class BatchReply(NamedTuple):
-    """Several calls that one question asked for, timed together, and the outputs of each."""
+class Reply(NamedTuple, Generic[T]):
+    """What one question gave: a call and its outputs, or several that were timed together and the outputs of each."""
 
     time: CallTime
-    outputs: list[list[torch.Tensor]]
+    outputs: list[T]
 
 
 class TimedWorker:
@@ -135,7 +130,7 @@ class TimedWorker:
         inputs = [new if isinstance(new, torch.Tensor) else kept for new, kept in pairs]
         return self._case.near(self.call(inputs).outputs, self._reference.native(inputs))
 
-    def time_call(self, inputs: Sequence[Any]) -> Reply:
+    def time_call(self, inputs: Sequence[Any]) -> Reply[torch.Tensor]:
         """A timed call on new inputs, after an untimed one on others.
 
         Raises:
@@ -145,7 +140,7 @@ class TimedWorker:
         reply = self.call(inputs)
         return reply._replace(time=reply.time._replace(between_us=before_us + reply.time.between_us))
 
-    def call(self, inputs: Sequence[Any]) -> Reply:
+    def call(self, inputs: Sequence[Any]) -> Reply[torch.Tensor]:
         """A call without an untimed one before it; errors as in `time_call`."""
         slot = secrets.randbelow(self.slots)
         time, (outputs,) = self._timed(slot, {slot: inputs})
@@ -160,7 +155,7 @@ class TimedWorker:
         self._release(report)
         return 1e6 * max(report.seconds, LEAST_S)
 
-    def time_batch(self, sets: Sequence[Sequence[Any]]) -> BatchReply:
+    def time_batch(self, sets: Sequence[Sequence[Any]]) -> Reply[list[torch.Tensor]]:
         """One question for a call on each slot, after an untimed call; errors as in `time_call`.
 
         Args:
@@ -169,7 +164,7 @@ class TimedWorker:
         self._warm_up()
         return self._timed(ALL, dict(enumerate(sets)))
 
-    def _timed(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> BatchReply:
+    def _timed(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> Reply[list[torch.Tensor]]:
         report, between_s = self._run(slot, inputs)
         each = len(report.outputs) // len(inputs)
         parts = [report.part(number * each, each) for number in range(len(inputs))]
@@ -182,7 +177,7 @@ class TimedWorker:
         self._check_rest()  # what was written last could start work of a stopped worker
         inside_s = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, inside_s, report.lingering_s, between_s, report.awake_s - inside_s)
-        return BatchReply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
+        return Reply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
 
     def _warm_up(self) -> float:
         """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""

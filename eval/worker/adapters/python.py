@@ -122,11 +122,8 @@ def _same(one: Any, other: Any) -> bool:
     one, other = (torch.view_as_real(x) if x.is_complex() else x for x in (one, other))
     kinds = ((type(x), x.shape, x.dtype, x.device, x.layout) for x in (one, other))
     bits = getattr(torch, f"int{8 * min(8, other.itemsize)}")
-    if len(set(kinds)) > 1:
-        return False
-    one, other = (torch.atleast_1d(x.view(bits)) for x in (one, other))
-    rows = 1 + len(one) * BLOCK // (one.numel() + 1)  # torch notes for each element whether it is equal
-    return all(map(torch.equal, one.split(rows), other.split(rows)))
+    parts = (x.flatten().view(bits).split(BLOCK) for x in (one, other))  # torch notes for each whether it is equal
+    return len(set(kinds)) == 1 and all(map(torch.equal, *parts))
 
 
 def received(argument: Any) -> Any:
@@ -163,15 +160,11 @@ def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], st
 
 
 def _copies(model: Any) -> bool:
-    """Whether torch itself loads the parameters: it copies them, where code of a candidate may keep what it is given.
-
-    Large ones have no room on a GPU for one copy more.
-    """
+    """Whether torch's own code loads the parameters, and copies them: large ones have no room on a GPU for one more."""
     import torch
 
     if hasattr(model, "load_reference") or not isinstance(model, torch.nn.Module):
         return False
-    names = ("load_state_dict", "_load_from_state_dict")
-    loads = (getattr(each, name) for each in model.modules() for name in names)
-    hooks = (each._load_state_dict_pre_hooks for each in model.modules())  # noqa: SLF001 - torch shows them nowhere else
+    loads = (load for each in model.modules() for load in (each.load_state_dict, each._load_from_state_dict))  # noqa: SLF001
+    hooks = (each._load_state_dict_pre_hooks for each in model.modules())  # noqa: SLF001
     return not any(hooks) and all(load.__module__.startswith("torch.nn.") for load in loads)
