@@ -22,8 +22,6 @@ from kb.types.kernels import Interface, TensorSpec
 
 IMPLAUSIBLE = 1.5
 """Ratio of memory time to candidate time above which a candidate is refused; measured rates vary with load."""
-
-
 REUSED = 16
 """Operations per byte from which on matrix products count as limited by arithmetic where no rate is known."""
 SMALL_BYTES = 1 << 20
@@ -76,37 +74,23 @@ class Roofline(Frozen):
         return self.ceilings[0].seconds
 
 
-def roofline(
-    *,
-    size_bytes: float,
-    operations: float,
-    dtype: str,
-    facts: Sequence[Fact],
-    in_tf32: bool = False,
-) -> Roofline:
-    """The bounds on the time of a task.
-
-    Args:
-        size_bytes: Fewest bytes to move from and to memory.
-        operations: Operations of matrix units, or 0.
-        dtype: Type of the operands.
-        facts: Facts that hold for the target. A measured rate takes precedence, then that of a fact table, then those
-            that kb read from other text.
-        in_tf32: Whether operations in float32 may be done in TF32.
+def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
+    """The bounds on a task's time at its own sizes.
 
     Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
 
+    Args:
+        facts: Facts that hold for the target. A measured rate takes precedence, then that of a fact table, then those
+            that kb read from other text.
+
     Raises:
-        FactError: neither the memory rate is known nor, if there are operations, the dense rate for `dtype`.
+        FactError: neither the memory rate is known nor, if there are operations, the dense rate for their type.
     """
     ceilings: list[Ceiling] = []
     unknown: list[str] = []
-    for what, amount in {"memory": size_bytes, "arithmetic": operations}.items():
+    for bound in (_moving, _arithmetic) if interface.matrix_operations else (_moving,):
         try:
-            if what == "memory":
-                ceilings.append(Ceiling(what=what, amount=amount, fact=_memory_rate(facts)))
-            elif operations:
-                ceilings.append(_arithmetic(operations, dtype, facts, in_tf32=in_tf32))
+            ceilings.append(bound(interface, facts))
         except FactError as error:
             unknown.append(error.message)
     if not ceilings:
@@ -116,27 +100,21 @@ def roofline(
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
-def _arithmetic(operations: float, dtype: str, facts: Sequence[Fact], *, in_tf32: bool) -> Ceiling:
+def _moving(interface: Interface, facts: Sequence[Fact]) -> Ceiling:
+    return Ceiling(what="memory", amount=least_bytes(interface), fact=_memory_rate(facts))
+
+
+def _arithmetic(interface: Interface, facts: Sequence[Fact]) -> Ceiling:
+    operations, dtype = interface.matrix_operations, operand_type(interface)
     peak = _rate(facts, "peak_flops", dtype, "dense")
     ways = [Ceiling(what="arithmetic", amount=operations, fact=peak)]
     for narrow in SPLIT_INTO if dtype == "float32" else ():
         with suppress(FactError):
             peak = _rate(facts, "peak_flops", narrow, "dense")
-            is_split = not (in_tf32 and narrow == "tf32")
+            is_split = not (interface.in_tf32 and narrow == "tf32")
             amount = SPLIT * operations if is_split else operations
             ways.append(Ceiling(what="arithmetic", amount=amount, fact=peak, is_split=is_split))
     return min(ways, key=lambda way: way.seconds)
-
-
-def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
-    """The bounds on a task's time at its own sizes. Raises FactError as `roofline`."""
-    return roofline(
-        size_bytes=least_bytes(interface),
-        operations=interface.matrix_operations,
-        dtype=operand_type(interface),
-        facts=facts,
-        in_tf32=interface.in_tf32,
-    )
 
 
 def bottleneck(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
+import torch
+
 from eval.clock.baselines import Baselines, as_judge_errors
 from eval.clock.timed_worker import IdleWorker, Reply, TimedWorker
 from eval.clock.timing import UNSEEN, CallTime, median_us
@@ -148,7 +150,7 @@ def _timed_round(
 
 def _round(
     candidate: TimedWorker, baselines: Baselines, inputs: Sequence[Any], *, baselines_first: bool
-) -> tuple[Reply, dict[str, Reply]]:
+) -> tuple[Reply[torch.Tensor], dict[str, Reply[torch.Tensor]]]:
     """Call candidate and baselines on the same inputs."""
     if baselines_first:
         replies = baselines.each(lambda worker: worker.time_call(inputs))

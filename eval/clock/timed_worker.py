@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import torch
 
@@ -26,22 +26,19 @@ SHORT_US = 1000.0
 """Of shorter calls, launching and replying take a considerable part."""
 RECORDED_US = 10_000.0
 """Shorter calls on a GPU are recorded and replayed: little is then left to do beside them, in which work could hide."""
+INCOMPLETE = (Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT)
+"""So may end what replays calls of which not all is recorded."""
 LEAST_S = 1e-9
 """No call counts as shorter, so that a clock which says 0 gives a speed-up."""
 
-
-class Reply(NamedTuple):
-    """A timed call and its outputs."""
-
-    time: CallTime
-    outputs: list[torch.Tensor]
+T = TypeVar("T")
 
 
-class BatchReply(NamedTuple):
-    """Several calls that one question asked for, timed together, and the outputs of each."""
+class Reply(NamedTuple, Generic[T]):
+    """What one question gave: a call and its outputs, or several that were timed together and the outputs of each."""
 
     time: CallTime
-    outputs: list[list[torch.Tensor]]
+    outputs: list[T]
 
 
 class TimedWorker:
@@ -101,27 +98,39 @@ class TimedWorker:
         """Let the worker record its calls and replay them from now on, or stop that; return whether it replays.
 
         Each is done once: a baseline replays for all candidates. A worker that fails to record is started anew, because
-        the attempt leaves traces. So is one whose replays are wrong: what runs on another stream is not recorded.
+        the attempt leaves traces. So is one whose replays are wrong or fail: what runs on another stream is not
+        recorded.
+
+        Raises:
+            Fault: replays are refused for another reason, in a fresh process, too.
         """
         if on is not self._records:
-            try:
-                self._replays = self.worker.ask("capture", on=on).get("captured") is True
-                if self._replays:
-                    self._check_replay()
-            except (Fault, TaskSizeError):
-                self.worker.kill()
-                self.__enter__()
+            self._replays = self._captured(on=on)
             self._records = on
         return self._replays
 
-    def _check_replay(self) -> None:
-        """Raises Fault if a replay does not compute on new inputs."""
+    def _captured(self, *, on: bool, is_again: bool = False) -> bool:
+        """Whether it replays; otherwise it is a fresh process. Raises Fault as `capture` does."""
+        replays = is_refused = False
+        try:
+            replays = self.worker.ask("capture", on=on).get("captured") is True
+            if not replays or self._computes():
+                return replays
+        except (Fault, TaskSizeError) as error:
+            is_refused = replays and isinstance(error, Fault) and error.outcome not in INCOMPLETE
+            if is_refused and is_again:
+                raise
+        self.worker.kill()
+        self.__enter__()
+        return is_refused and self._captured(on=on, is_again=True)
+
+    def _computes(self) -> bool:
+        """Whether a call computes on new inputs."""
         pairs = zip(self._reference.inputs(new_seed()), self._case.inputs, strict=True)
         inputs = [new if isinstance(new, torch.Tensor) else kept for new, kept in pairs]
-        if not self._case.near(self.call(inputs).outputs, self._reference.native(inputs)):
-            raise Fault(Outcome.STALE_OUTPUT, "not all that a call does was recorded")
+        return self._case.near(self.call(inputs).outputs, self._reference.native(inputs))
 
-    def time_call(self, inputs: Sequence[Any]) -> Reply:
+    def time_call(self, inputs: Sequence[Any]) -> Reply[torch.Tensor]:
         """A timed call on new inputs, after an untimed one on others.
 
         Raises:
@@ -131,7 +140,7 @@ class TimedWorker:
         reply = self.call(inputs)
         return reply._replace(time=reply.time._replace(between_us=before_us + reply.time.between_us))
 
-    def call(self, inputs: Sequence[Any]) -> Reply:
+    def call(self, inputs: Sequence[Any]) -> Reply[torch.Tensor]:
         """A call without an untimed one before it; errors as in `time_call`."""
         slot = secrets.randbelow(self.slots)
         time, (outputs,) = self._timed(slot, {slot: inputs})
@@ -146,7 +155,7 @@ class TimedWorker:
         self._release(report)
         return 1e6 * max(report.seconds, LEAST_S)
 
-    def time_batch(self, sets: Sequence[Sequence[Any]]) -> BatchReply:
+    def time_batch(self, sets: Sequence[Sequence[Any]]) -> Reply[list[torch.Tensor]]:
         """One question for a call on each slot, after an untimed call; errors as in `time_call`.
 
         Args:
@@ -155,7 +164,7 @@ class TimedWorker:
         self._warm_up()
         return self._timed(ALL, dict(enumerate(sets)))
 
-    def _timed(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> BatchReply:
+    def _timed(self, slot: int, inputs: Mapping[int, Sequence[Any]]) -> Reply[list[torch.Tensor]]:
         report, between_s = self._run(slot, inputs)
         each = len(report.outputs) // len(inputs)
         parts = [report.part(number * each, each) for number in range(len(inputs))]
@@ -168,7 +177,7 @@ class TimedWorker:
         self._check_rest()  # what was written last could start work of a stopped worker
         inside_s = max(report.seconds, LEAST_S)
         times_s = (report.outside_s, inside_s, report.lingering_s, between_s, report.awake_s - inside_s)
-        return BatchReply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
+        return Reply(CallTime(*(1e6 * seconds for seconds in times_s)), outputs)
 
     def _warm_up(self) -> float:
         """A call that brings threads and caches to work; nobody looks at its outputs. Returns its seconds."""

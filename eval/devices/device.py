@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # these import torch, which the driver does not load
 
 SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 """A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
-
 QUICK_S = 20.0
 """Time limit for one build or call where only a quick timing is asked for."""
 DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"

@@ -117,7 +117,7 @@ class Reference:
             perturbed: A seed; all of them are changed at random, except whole numbers.
             by: The change, about so many times their values. The opposite one has the other sign.
         """
-        exact = self._guarded("a copy of its model in float64", lambda: copy.deepcopy(self.model).double())
+        exact = self._guarded("a copy of its model in float64", self._in_float64)
         generator = None if perturbed is None else torch.Generator(self.device).manual_seed(perturbed)
         change = partial(_perturb, generator=generator, by=by)
         for tensor in filter(is_float, exact.state_dict().values()):
@@ -134,6 +134,13 @@ class Reference:
         with InFloat64(pairs):
             outputs: Tensors = self._guarded("forward() in float64", lambda: as_tuple(exact(*inputs64)), hint=EXACTLY)
         return tuple(map(as_numbers, outputs))
+
+    def _in_float64(self) -> torch.nn.Module:
+        """A copy of the model, for which no tensor is copied in its own precision first: large ones have no room."""
+        tensors = filter(is_float, (*self.model.parameters(), *self.model.buffers()))
+        wide = {x: x.detach().to(torch.float64, copy=True) for x in tensors}
+        memo = {id(x): torch.nn.Parameter(y) if isinstance(x, torch.nn.Parameter) else y for x, y in wide.items()}
+        return copy.deepcopy(self.model, memo).double()
 
     def interface(self) -> Interface:
         """Shapes and types of all tensors at these sizes, and what `forward` computes and holds."""

@@ -110,12 +110,13 @@ class Tolerance:
 
     def _far(self, output: torch.Tensor, native: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
         """Half the errors of elements that differ by more than roundings of their values, and the error allowed."""
+        most = torch.finfo(self.dtype).max  # in the place of infinities
         roundings = 2 * roundings_of(self.dtype) * torch.finfo(self.dtype).eps
         for start, (found, other) in blocks(output.device.type, output, native):
             excess = (found - other).abs_().sub_(other.abs(), alpha=roundings)
             far = ~(excess <= 0)  # also infinities
             if bool(far.any()):
-                found, other = (_bounded(x[far], self.dtype) for x in (found, other))
+                found, other = (x[far].double().clamp_(-most, most) for x in (found, other))
                 errors = _errors(found, other).masked_fill_(found.isnan() & other.isnan(), 0.0)
                 yield start, errors / 2, self._allowed_at(torch.fmax(found.abs(), other.abs()))  # one may be 0
 
@@ -345,11 +346,6 @@ def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     if bool(errors.sum().isfinite()):
         return errors
     return errors.masked_fill_(expected.isinf() & ~output.isfinite(), 0.0)
-
-
-def _bounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The same in float64, infinities as the largest number of the type."""
-    return values.double().clamp_(-torch.finfo(dtype).max, torch.finfo(dtype).max)
 
 
 def _least(dtype: torch.dtype) -> float:

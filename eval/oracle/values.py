@@ -295,7 +295,8 @@ def _structure(one: Any, other: Any) -> Structure:
     zeros, both = one == 0, (one == 0) & (other == 0)
     if bool(both.any()) and (torch.equal(zeros, other == 0) or float(both.double().mean()) > COMMON_ZEROS):
         return Structure.SPARSE
-    if all(_is_symmetric(x) for x in (one, other)):
+    square = one.dim() > 1 and one.shape[-1] == one.shape[-2] > 1
+    if square and all(torch.allclose(x, x.mT, rtol=CLOSE, atol=0) for x in (one, other)):
         return Structure.SYMMETRIC
     return Structure.FREE
 
@@ -339,9 +340,7 @@ def _is_special(x: torch.Tensor) -> bool:
     """Whether a tensor holds whole numbers, infinities or two values, or is sorted or normalised."""
     if not bool(x.isfinite().all()) or torch.equal(x, x.round()):
         return True
-    if x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all()):
-        return True
-    if _is_sorted(x):
+    if _is_sorted(x) or (x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all())):
         return True
     return any(
         bool(((sums - 1).abs() <= CLOSE).all())
@@ -349,7 +348,3 @@ def _is_special(x: torch.Tensor) -> bool:
         if x.shape[dim] > 1
         for sums in (x.sum(dim), x.square().sum(dim))
     )
-
-
-def _is_symmetric(x: torch.Tensor) -> bool:
-    return x.dim() > 1 and x.shape[-1] == x.shape[-2] > 1 and torch.allclose(x, x.mT, rtol=CLOSE, atol=0)

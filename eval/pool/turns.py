@@ -7,6 +7,7 @@ hold a third lock: who has had a turn goes on when nobody wants one, as others c
 
 import fcntl
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,15 +36,13 @@ def join() -> tuple[FileIO, FileIO, FileIO] | None:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Have the GPU alone in a `with` block, for which nothing of this judge may be starting in the background.
-
-    It begins when each of the other judges waits for its turn or for its workers, or has ended.
-    """
+    """Have the GPU alone in a `with` block, for which nothing of this judge may be starting in the background."""
     _begin()
     try:
         yield
     finally:
-        _let_others()
+        if not isinstance(sys.exception(), SystemExit):  # a signal ends this process, and the locks with it
+            _let_others()
 
 
 def wait_for(started: Callable[[float | None], bool]) -> None:

@@ -32,7 +32,11 @@ def bandwidth(
     """
     source = torch.rand(max(extent.copied_bytes) // torch.float32.itemsize, device=device)
     goal = torch.zeros_like(source)
-    runs = [run for size in extent.copied_bytes for run in (_copying(goal, source, size), _reading(read, source, size))]
+    runs = [
+        run
+        for size in extent.copied_bytes
+        for run in (_in_turn(torch.Tensor.copy_, size, goal, source), _in_turn(read, size, source))
+    ]
     seconds = iter(sampled(runs, clock, extent))
     copies, reads = [], []
     for size in extent.copied_bytes:
@@ -46,16 +50,10 @@ def bandwidth(
     return [_best("copy", copies), _best("read", reads), *copies, *reads]
 
 
-def _copying(goal: torch.Tensor, source: torch.Tensor, size: int) -> Call:
-    """A call that copies the next part each time, so that no cache still holds it."""
-    count = size // source.itemsize
-    parts = cycle(zip(torch.split(goal, count), torch.split(source, count), strict=True))
-    return lambda: torch.Tensor.copy_(*next(parts))
-
-
-def _reading(read: Callable[[torch.Tensor], object], source: torch.Tensor, size: int) -> Call:
-    parts = cycle(torch.split(source, size // source.itemsize))
-    return lambda: read(next(parts))
+def _in_turn(call: Callable[..., object], size: int, *tensors: torch.Tensor) -> Call:
+    """A call on the next parts of so many bytes each time, so that no cache still holds them."""
+    parts = cycle(zip(*(torch.split(tensor, size // tensor.itemsize) for tensor in tensors), strict=True))
+    return lambda: call(*next(parts))
 
 
 def _best(condition: str, readings: Sequence[Measurement]) -> Measurement:

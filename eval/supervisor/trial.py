@@ -1,9 +1,9 @@
 """Try one candidate: build it in a worker, call it, and check its outputs from outside."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, product, starmap
 from typing import Annotated, Any
 
 import torch
@@ -70,10 +70,6 @@ def sent(argument: Any) -> Any:
     if is_dataclass(argument):
         return {"fields": {each.name: sent(getattr(argument, each.name)) for each in fields(argument)}}
     return argument
-
-
-def _any_share(pairs: Iterable[tuple[RemoteTensor, RemoteTensor]]) -> bool:
-    return any(share_memory(one, other) for one, other in pairs)
 
 
 def _placed(layout: Layout, place: str) -> dict[str, Any]:
@@ -223,7 +219,11 @@ class Trial(WorkerSettings):
         try:
             pairs = zip(report.outputs, case.layouts, strict=True)
             values = [self._read_output(worker, output, native) for output, native in pairs]
-            if case.apart and Guard.ALIASING in self.guards and _any_share(combinations(report.outputs, 2)):
+            if (
+                case.apart
+                and Guard.ALIASING in self.guards
+                and any(starmap(share_memory, combinations(report.outputs, 2)))
+            ):
                 raise Fault(Outcome.BAD_OUTPUT, "two outputs share memory: give each its own")
             return values
         except ValueError as error:
@@ -266,7 +266,7 @@ class Trial(WorkerSettings):
         first, second = report.part(0, half), report.part(half, len(report.outputs))
         for part in (first, second):
             self.read_outputs(worker, part, case)  # it raises if what is reported is not valid
-        if _any_share(product(first.outputs, second.outputs)):
+        if any(starmap(share_memory, product(first.outputs, second.outputs))):
             raise Fault(Outcome.STALE_OUTPUT, "a later call writes to the memory of an output that is still in use")
         self.release_outputs(worker, report)
 

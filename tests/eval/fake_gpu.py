@@ -114,8 +114,8 @@ class HostClock(EventClock):
 
 
 class FakeGpuCandidate(GpuCandidate):
-    def __init__(self, folder: Path, memory: int, question: Message) -> None:
-        super().__init__(folder, memory, question, FakeDriver())  # type: ignore[arg-type]
+    def __init__(self, folder: Path, memory: int, question: Message, driver: FakeDriver | None = None) -> None:
+        super().__init__(folder, memory, question, driver or FakeDriver())  # type: ignore[arg-type]
 
     def _new_clock(self) -> EventClock:
         return HostClock()

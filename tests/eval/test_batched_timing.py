@@ -1,6 +1,7 @@
 """Recorded calls are also timed together, where a candidate hides little of each, and their outputs are compared."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from eval.clock.sessions import ATTEMPTS, time_candidate
 from eval.clock.timed_worker import TimedWorker
 from eval.clock.timing import clocks_disagree
 from eval.languages.registry import TORCH
-from eval.supervisor.device_memory import DeviceMemory
+from eval.supervisor.device_memory import DeviceMemory, Unrest
 from eval.supervisor.settings import ALL_GUARDS, Guard
 from eval.supervisor.trial import Trial
 from eval.worker.fault import Fault
@@ -141,6 +142,37 @@ def test_a_kernel_of_which_not_all_is_recorded_is_timed_without_a_recording(
     assert all(baseline.capture(on=True) for baseline in running.values())
 
     assert time_candidate(trial_of(UNRECORDED), baselines, ())[0].sessions
+
+
+def test_a_gpu_that_others_use_while_a_replay_is_checked_costs_a_kernel_no_recording(
+    trial_of: Callable[[str], Trial], baselines: Baselines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = iter([True])
+
+    def check_rest(*_: object) -> None:
+        if next(busy, False):
+            raise Unrest(Outcome.FORBIDDEN, "the GPU worked")
+
+    with TimedWorker(trial_of(TAKES.format(us=200)), baselines.reference, baselines.case) as worker:
+        monkeypatch.setattr(DeviceMemory, "check_rest", check_rest)
+        assert worker.capture(on=True)
+
+
+@pytest.mark.parametrize(
+    ("does", "outcome"),
+    [("x.zero_()", Outcome.MUTATED_INPUT), ("raise RuntimeError", None), ("sys.exit(1)", None)],
+    ids=["changes its inputs", "raises", "ends its process"],
+)
+def test_what_a_replay_does_is_refused_unless_an_incomplete_recording_explains_it(
+    does: str, outcome: Outcome | None, trial_of: Callable[[str], Trial], baselines: Baselines
+) -> None:
+    source = UNRECORDED.replace("return y\n        return", f"{does}\n        return")
+    with TimedWorker(trial_of(source), baselines.reference, baselines.case) as worker:
+        refused = pytest.raises(Fault) if outcome else nullcontext()
+        with refused as found:
+            assert not worker.capture(on=True)
+            assert worker.worker.is_alive
+        assert (found and found.value.outcome) == outcome
 
 
 def test_calls_that_are_left_out_are_found(trial_of: Callable[[str], Trial], baselines: Baselines) -> None:

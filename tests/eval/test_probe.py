@@ -130,7 +130,7 @@ def test_a_quick_call_is_timed_in_batches_and_reported_per_call() -> None:
 
 def test_successive_calls_copy_all_parts() -> None:
     source, goal = torch.rand(1000), torch.zeros(1000)
-    copy = probe_parts._copying(goal, source, size=1000)
+    copy = probe_parts._in_turn(torch.Tensor.copy_, 1000, goal, source)
 
     for _ in range(4):
         copy()

@@ -8,7 +8,8 @@ import torch  # noqa: TID253 - what is tested computes with it
 from eval.oracle import reference
 from eval.oracle.cases import given_case
 from eval.oracle.constants import integer_constants
-from eval.oracle.reference import Reference, interface_of
+from eval.oracle.operations import measure_work
+from eval.oracle.reference import Reference, interface_of, tensor_bytes
 from eval.oracle.reference import _spec as spec_of
 from eval.oracle.task import load_task
 from eval.selftest.known import TASKS
@@ -97,6 +98,15 @@ def test_the_oracle_computes_in_float64_and_does_not_change_the_model() -> None:
     assert (exact.dtype, native.dtype) == (torch.float64, torch.float32)
     assert torch.allclose(exact, native.double(), atol=1e-6)
     assert reference.state["weight"].dtype == inputs[0].dtype == torch.float32
+
+
+def test_parameters_are_held_in_their_own_precision_once_while_the_oracle_computes() -> None:
+    linear = Reference(load_task(TASKS / "linear.py"), seed=1, sizes={"COLS": 256, "OUT": 512})
+    state, inputs = list(linear.state.values()), linear.inputs(2)
+
+    _, work = measure_work(lambda: linear.oracle(inputs), [*state, *inputs])
+
+    assert work.working_bytes < 2.2 * tensor_bytes(state)
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (5, 8), (0,)])

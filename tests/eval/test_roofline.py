@@ -9,7 +9,8 @@ from eval.clock import rounds, sessions
 from eval.judge.task_judge import TaskJudge
 from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
-from eval.roofline import IMPLAUSIBLE, bottleneck, implausible, roofline, task_roofline
+from eval.roofline import IMPLAUSIBLE, Roofline, bottleneck, implausible, task_roofline
+from eval.worker.dtypes import ITEM_BYTES
 from kb.errors import FactError
 from kb.types.evidence import Outcome
 from kb.types.fact import Fact
@@ -53,6 +54,13 @@ OF_A_DIE = rate("hbm_bandwidth", 9, "TB/s", "per die")
 DENSE = rate("peak_flops", 900, "TFLOP/s", "float16, dense, matrix")
 SPARSE = rate("peak_flops", 1800, "TFLOP/s", "float16, sparse, matrix")
 UNSAID = rate("peak_flops", 1700, "TFLOP/s", "float16, matrix")
+
+
+def roofline(size_bytes: float, operations: float, dtype: str, facts: list[Fact], *, in_tf32: bool = False) -> Roofline:
+    """Of a task with one input of at least so many bytes."""
+    moved = TensorSpec(name="x", shape=(-(-int(size_bytes) // ITEM_BYTES[dtype]),), dtype=dtype)
+    task = Interface(inputs=(moved,), state=(), outputs=(), init=(), matrix_operations=int(operations), in_tf32=in_tf32)
+    return task_roofline(task, facts)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,7 @@ PARTS = [rate("dram_channels", 2, "1"), rate("dram_channel_width", 16, "bit"), r
     ids=["the vendor's name of another memory", "channels, width and rate", "stated before derived"],
 )
 def test_main_memory_of_any_kind_bounds_the_time(facts: list[Fact], gigabytes: float) -> None:
-    found = roofline(size_bytes=1e9, operations=0, dtype="", facts=facts)
+    found = roofline(size_bytes=1e9, operations=0, dtype="int8", facts=facts)
 
     assert found.seconds == pytest.approx(1 / gigabytes)
     assert facts != PARTS or "2 channels x 16 bit x 3200 Mbps [kb cite 2, 16]" in str(found.ceilings[0])
@@ -140,7 +148,7 @@ def test_main_memory_of_any_kind_bounds_the_time(facts: list[Fact], gigabytes: f
 
 def test_no_bound_follows_from_a_part_of_the_memory() -> None:
     with pytest.raises(FactError, match="hbm_bandwidth"):
-        roofline(size_bytes=1, operations=0, dtype="", facts=PARTS[1:])
+        roofline(size_bytes=1, operations=0, dtype="int8", facts=PARTS[1:])
 
 
 def test_of_a_task_bytes_are_those_of_all_tensors_and_operations_those_of_its_products() -> None:

@@ -1,12 +1,14 @@
 """Of the judges that share a GPU, one at a time has it alone, to time a candidate; what starts elsewhere pauses."""
 
+import fcntl
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
-from multiprocessing.synchronize import Barrier, Lock
+from multiprocessing.synchronize import Barrier, Event, Lock
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,62 @@ def test_who_has_had_a_turn_checks_its_next_candidate_when_all_others_have_had_t
 
     order = [timed.get() for _ in range(JUDGES * ROUNDS)]
     assert all(sorted(order[at : at + JUDGES]) == [*range(JUDGES)] for at in range(0, len(order), JUDGES))
+
+
+def fails_at_once(_: float | None) -> bool:
+    time.sleep(CHECK_S)  # so that another judge has what is released before
+    return True
+
+
+def judge_whose_start_fails(lock: Path, all_joined: Barrier) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(turns.TURNS, str(lock))
+        turns.join()
+        all_joined.wait()
+        with turns.turn():
+            turns.interrupt_for(fails_at_once)
+
+
+def test_a_start_that_fails_at_once_in_a_turn_locks_nobody(tmp_path: Path) -> None:
+    barrier = SPAWN.Barrier(JUDGES + 1)
+    judges = [SPAWN.Process(target=judge_whose_start_fails, args=(tmp_path / "turns", barrier)) for _ in range(JUDGES)]
+    for each in judges:
+        each.start()
+    barrier.wait(60)
+    deadline = time.monotonic() + 15
+    for each in judges:
+        each.join(max(0.0, deadline - time.monotonic()))
+    exits = [each.exitcode for each in judges]
+    for each in judges:
+        each.kill()
+
+    assert exits == [0] * JUDGES
+
+
+def judge_that_is_ended(lock: Path, began: Event, turn_s: float) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(turns.TURNS, str(lock))
+        with turns.turn():
+            began.set()
+            time.sleep(turn_s)
+
+
+@pytest.mark.parametrize("turn_s", [60.0, 0.0], ids=["in its turn", "after its turn"])
+def test_a_judge_that_is_ended_while_others_wait_for_their_turns_ends_at_once(tmp_path: Path, turn_s: float) -> None:
+    began = SPAWN.Event()
+    with (tmp_path / "turns-wishes").open("a") as wish:
+        fcntl.flock(wish, fcntl.LOCK_SH)  # another judge, which waits for its turn
+        ended = SPAWN.Process(target=judge_that_is_ended, args=(tmp_path / "turns", began, turn_s))
+        ended.start()
+        assert began.wait(30)
+        time.sleep(CHECK_S)
+        ended.terminate()
+        ended.join(5)
+        exit_code = ended.exitcode
+        ended.kill()
+
+    assert exit_code == 0
 
 
 def test_a_judge_with_a_gpu_of_its_own_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

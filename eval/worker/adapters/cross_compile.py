@@ -68,7 +68,9 @@ class CrossCompiler:
             self._record(compiled)
 
         def run_autotuned(tuner: Any, *args: Any, **kwargs: Any) -> None:
-            rest, fits, skipped = _configurations(tuner, args, kwargs), False, None
+            tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+            rest = list(tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs)
+            fits, skipped = False, None
             for configuration in rest[:MOST_CONFIGURATIONS]:
                 if fits and monotonic() > self._end:
                     break
@@ -137,12 +139,6 @@ def dot_precisions(isa: dict[str, Any]) -> tuple[str, ...]:
 
     options = make_backend(driver_of(isa).get_current_target()).parse_options({})
     return tuple(options.allowed_dot_input_precisions)
-
-
-def _configurations(tuner: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """Those of an autotuned kernel that its pruning leaves."""
-    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-    return list(tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs)
 
 
 def _write_assembly(compiled: Any, folder: Path, stem: str) -> str:

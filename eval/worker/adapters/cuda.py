@@ -23,6 +23,7 @@ class CudaCandidate(GpuCandidate):
             raise Fault("compile_error", "it does not define model_new; include kb_tensor_cuda.h")
         library.model_new.restype = None
         init = (ctypes.c_double * max(1, len(question["init"])))(*question["init"])
+        state = {name: tensor.clone() for name, tensor in state.items()}
         parameters = array_of([_described(tensor) for tensor in state.values()])
         if hasattr(library, "load_reference"):
             library.load_reference.restype = None

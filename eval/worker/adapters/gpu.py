@@ -65,6 +65,7 @@ class GpuCandidate(PythonCandidate):
         self._replayed: Sequence[Recording] = ()
         with torch.device(self._device):
             super().__init__(folder, memory, question)
+        self._driver.synchronize()  # it still copies parameters, which the judge overwrites with inputs
 
     def map_inputs(self, sets: list[list[Message]]) -> None:
         self.capture(on=False)

@@ -11,6 +11,9 @@ from eval.worker.fault import Fault
 from eval.worker.mapping import is_in_order, mapped
 from eval.worker.worker import module_in
 
+BLOCK = 1 << 24
+"""Elements that are compared at once."""
+
 
 class PythonCandidate:
     """A module, imported on construction, with the reference's parameters. See `eval.worker.worker.BuiltCandidate`."""
@@ -27,7 +30,7 @@ class PythonCandidate:
         torch.set_grad_enabled(False)
         self._memory = memory
         state = dict(zip((s["name"] for s in question["state"]), self._mapped(question["state"]), strict=True))
-        self._model = self._built(folder, question, {name: tensor.clone() for name, tensor in state.items()})
+        self._model = self._built(folder, question, state)
         held: dict[str, Any] = getattr(self._model, "state_dict", dict)()
         self._state = {name: held[name] for name in held.keys() & state.keys() if _same(held[name], state[name])}
         self._in_order = question["in_order"]
@@ -63,7 +66,7 @@ class PythonCandidate:
         return [spec["name"] for spec, given in pairs if not _same(self._state.get(spec["name"], given), given)]
 
     def _built(self, folder: Path, question: Message, state: dict[str, Any]) -> Any:
-        """What is called."""
+        """What is called. It keeps nothing of the state, which lies where inputs are later."""
         keywords = {name: received(value) for name, value in question["keywords"].items()}
         module = module_in(folder / "candidate.py", "candidate")
         return build(module, [received(value) for value in question["arguments"]], keywords, state)
@@ -119,7 +122,8 @@ def _same(one: Any, other: Any) -> bool:
     one, other = (torch.view_as_real(x) if x.is_complex() else x for x in (one, other))
     kinds = ((type(x), x.shape, x.dtype, x.device, x.layout) for x in (one, other))
     bits = getattr(torch, f"int{8 * min(8, other.itemsize)}")
-    return len(set(kinds)) == 1 and torch.equal(one.view(bits), other.view(bits))
+    parts = (x.flatten().view(bits).split(BLOCK) for x in (one, other))  # torch notes for each whether it is equal
+    return len(set(kinds)) == 1 and all(map(torch.equal, *parts))
 
 
 def received(argument: Any) -> Any:
@@ -136,6 +140,8 @@ def received(argument: Any) -> Any:
 def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], state: dict[str, Any]) -> Any:
     """`ModelNew` with the reference's parameters. Raises Fault if it does not accept them."""
     model = module.ModelNew(*arguments, **keywords)
+    if not _copies(model):
+        state = {name: tensor.clone() for name, tensor in state.items()}
     if hasattr(model, "load_reference"):
         model.load_reference(state)
         return model
@@ -151,3 +157,14 @@ def build(module: ModuleType, arguments: list[Any], keywords: dict[str, Any], st
         )
     model.load_state_dict(state)
     return model
+
+
+def _copies(model: Any) -> bool:
+    """Whether torch's own code loads the parameters, and copies them: large ones have no room on a GPU for one more."""
+    import torch
+
+    if hasattr(model, "load_reference") or not isinstance(model, torch.nn.Module):
+        return False
+    loads = (load for each in model.modules() for load in (each.load_state_dict, each._load_from_state_dict))  # noqa: SLF001
+    hooks = (each._load_state_dict_pre_hooks for each in model.modules())  # noqa: SLF001
+    return not any(hooks) and all(load.__module__.startswith("torch.nn.") for load in loads)
