@@ -1,6 +1,7 @@
 """Time a candidate against the fastest baseline, in sessions by the judge's clock."""
 
 import math
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -107,7 +108,8 @@ def time_candidate(
     A session that other work disturbs is repeated.
 
     Args:
-        cases: Those of the baselines' reference are tried again between the timed calls.
+        cases: Those of the baselines' reference are tried again between the timed calls: each in one of the sessions
+            that a win needs.
         watch: Starts to watch what else the machine does.
         workload: That of the baselines if the task has several, of which the mean decides.
 
@@ -119,6 +121,7 @@ def time_candidate(
     """
     timed = [case for case in cases if case.reference is baselines.reference]
     cases = [case for case in timed if numbers_of(case.inputs) == numbers_of(baselines.case.inputs)]
+    random.SystemRandom().shuffle(cases)
     found: list[_SessionTimes] = []
     place = 1.0
 
@@ -136,7 +139,8 @@ def time_candidate(
 
     with CandidateWorkers(trial, baselines) as workers:
         while not found or _undecided(timing(), POLICIES[baselines.reference.device]):
-            times, busy = _undisturbed_session(workers, baselines, len(found), cases, watch)
+            own = cases[len(found) % WIN_SESSIONS :: WIN_SESSIONS]
+            times, busy = _undisturbed_session(workers, baselines, len(found), own, watch)
             found.append(times)
         workers.finish()
     if timing().won and math.log(timing().speedup) < SMALL_GAIN:

@@ -1,7 +1,9 @@
 """The rounds of a timing session: how many there are, and when the cases are tried between them."""
 
 import random
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -177,6 +179,23 @@ def test_a_small_win_stands_with_a_word_where_the_baseline_does_not_fit_in_the_c
 
     assert timing.won
     assert "too little memory" in note
+
+
+def test_the_sessions_of_a_win_try_each_case_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = SimpleNamespace(reference=CASE.reference, case=CASE, medians_us={EAGER: 100.0})
+    cases = [replace(CASE, name=f"case {number}") for number in range(7)]
+    tried = list[Case]()
+
+    def a_session(workers: object, baselines: object, number: int, own: Sequence[Case], _: object) -> object:
+        tried.extend(own)
+        times = rounds.RoundTimes([CallTime(50.0, 50.0)] * 9, {EAGER: [CallTime(100.0, 100.0)] * 9}, [])
+        return sessions._SessionTimes(times, BatchedTiming(), 0.0, (), 0, {EAGER: 0}, None), ""
+
+    monkeypatch.setattr(sessions, "_undisturbed_session", a_session)
+    timing, _ = sessions.time_candidate(cast(Trial, SimpleNamespace()), cast(Baselines, running), cases)
+
+    assert timing.won
+    assert sorted(case.name for case in tried) == [case.name for case in cases]
 
 
 def wins(speedup: float, monkeypatch: pytest.MonkeyPatch) -> int:
