@@ -91,15 +91,11 @@ class HeldOutCases:
         self.limit = "\n".join(filter(None, [*notes, numbers and f"{OWN_NUMBERS}: {numbers}"]))
         """What the cases do not show, in sentences, one a line."""
         self._distributions = usable_distributions(references[0], self._structures)
+        quick = small if len(references) > 1 else None
         self._shared = [
             case
             for r in references
-            for case in draw_cases(
-                r,
-                self._structures,
-                self._distributions,
-                budget_s=0.0 if r is small and len(references) > 1 else BUDGET_S,
-            )
+            for case in draw_cases(r, self._structures, self._distributions, budget_s=0.0 if r is quick else BUDGET_S)
         ]
         """The cases for all candidates."""
         if runs_given:

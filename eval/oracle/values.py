@@ -345,11 +345,8 @@ def _is_sorted(x: torch.Tensor) -> bool:
 
 def _is_special(x: torch.Tensor) -> bool:
     """Whether a tensor holds whole numbers, infinities or two values, or is sorted or normalised."""
-    if not bool(x.isfinite().all()) or torch.equal(x, x.round()):
-        return True
-    if x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all()):
-        return True
-    if _is_sorted(x):
+    has_two = x.numel() > CHANCE and bool(((x == x.max()) | (x == x.min())).all())
+    if has_two or _is_sorted(x) or not bool(x.isfinite().all()) or torch.equal(x, x.round()):
         return True
     return any(
         bool(((sums - 1).abs() <= CLOSE).all())
