@@ -146,7 +146,7 @@ def draw_case(
 ) -> Case | None:
     """The case with inputs of some distributions; None if the reference fails or is not finite on them.
 
-    At edges it may be infinite or NaN in places.
+    At edges it may be infinite or NaN in places; see also `are_finite`.
 
     Raises:
         TaskSizeError: there is too little memory.

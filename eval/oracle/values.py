@@ -205,7 +205,7 @@ def _stays_finite(reference: Reference, inputs: Sequence[Any], structures: Seque
 
 
 def are_finite(outputs: Sequence[torch.Tensor], inputs: Sequence[Any]) -> bool:
-    """Whether outputs are finite, but for infinities that are in an input at the same place: `log_softmax` hides it."""
+    """Whether outputs are finite, but for infinities that an input has at the same place, as in `log_softmax`."""
     given = [as_numbers(x) for x in inputs if is_float(x)]
     return all(
         bool(t.isfinite().all()) or any(x.shape == t.shape and bool((t.isfinite() | (t == x)).all()) for x in given)
