@@ -220,13 +220,12 @@ def _session(
     workers: CandidateWorkers, baselines: Baselines, number: int, cases: Sequence[Case], watch: Callable[[], CpuUse]
 ) -> _SessionTimes:
     """One session, counted from 0: in a new worker of the candidate, which starts after the baselines."""
-    trial = workers.trial
     with one_thread():
         baselines.begin(number)
         if number and number % WIN_SESSIONS == 0:
-            trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
+            workers.trial.start_warm_workers(checks=1, sessions=WIN_SESSIONS)
         with workers.for_session(number) as candidate:
-            return _session_of(candidate, trial, baselines, cases, watch())
+            return _session_of(candidate, workers.trial, baselines, cases, watch())
 
 
 def _session_of(

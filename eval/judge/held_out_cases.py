@@ -59,27 +59,22 @@ class HeldOutCases:
         sizes_of = partial(smaller_sizes, task, device=reference.device)
         # whoever forgets the last element fails at odd sizes: those of the small case, if the task's own are tried, too
         odd = sizes_of(elements=limits.small, odd=True) if runs_given else None
+        even = sizes_of(elements=limits.large, odd=not runs_given)  # but not in blocks as its own often are
         small, large = (
             sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
-            for sizes in (
-                odd or sizes_of(elements=limits.small, odd=None),
-                sizes_of(elements=limits.large, odd=not runs_given),  # even, but not in blocks as its own often are
-            )
+            for sizes in (odd or sizes_of(elements=limits.small, odd=None), even)
         )
         others = [r for r in (small, large) if r]
         repeatable = [r for r in others if not runs_given or _is_repeatable(r)]
         references = [*repeatable, *([reference] if runs_given else [])]
         if not references:
-            raise TaskError(
-                f"task {task.name} is too large to interpret and has no sizes to reduce",
-                hint="assign its sizes to names at the top of the file, such as `ROWS = 4096`",
-            )
+            hint = "assign its sizes to names at the top of the file, such as `ROWS = 4096`"
+            raise TaskError(f"task {task.name} is too large to interpret and has no sizes to reduce", hint=hint)
         why = "the reference fails at smaller ones" if integer_constants(task) else "its file gives no name to a size"
         why = "at smaller ones the reference gives other outputs on the same inputs" if others else why
         updated = ", ".join(updated_buffers(references[0]))
-        check_repeatable(references[0])
-        check_state(references[0])
-        check_new_outputs(references[0])
+        for check in (check_repeatable, check_state, check_new_outputs):
+            check(references[0])
         cheap = [r for r in references if count_elements(r.interface()) <= CHEAP]
         own = timed if timed and timed.is_large and runs_given else None
         if own:

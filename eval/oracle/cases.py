@@ -17,7 +17,7 @@ from eval.oracle.edges import put_edges
 from eval.oracle.expected import expected_of
 from eval.oracle.reference import Reference, Tensors, as_numbers, as_tuple, enough_memory, is_large, tensor_bytes
 from eval.oracle.tolerance import Comparison, Tolerance
-from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, change_values
+from eval.oracle.values import ALL_DISTRIBUTIONS, EDGES, Structure, are_finite, change_values
 from kb.errors import TaskError, TaskSizeError
 from kb.types.base import Frozen
 from kb.types.evidence import CaseResult, Outcome
@@ -146,7 +146,7 @@ def draw_case(
 ) -> Case | None:
     """The case with inputs of some distributions; None if the reference fails or is not finite on them.
 
-    At edges it may be infinite or NaN in places.
+    At edges it may be infinite or NaN in places; see also `are_finite`.
 
     Raises:
         TaskSizeError: there is too little memory.
@@ -163,16 +163,14 @@ def draw_case(
             shapes = [t.shape for t in reference.native(inputs)] if may_be_sizes else None
             inputs = change_values(inputs, structures, distributions, seed)
             outputs = reference.native(inputs)
-            if shapes not in (None, [t.shape for t in outputs]):
-                return None
-            if not all(bool(torch.isfinite(as_numbers(t)).all()) for t in outputs):
+            if shapes not in (None, [t.shape for t in outputs]) or not are_finite(outputs, inputs):
                 return None
         case = make_case(str(drawn_from), reference, inputs, drawn_from)
     except TaskSizeError:
         raise
     except TaskError:  # a value may be outside the domain of an operation
         return None
-    return case if case.is_finite or (drawn_from.at_edges and case.decides) else None
+    return case if case.is_finite or ({EDGES, "hidden"} & set(distributions) and case.decides) else None
 
 
 def draw_cases(

@@ -16,7 +16,7 @@ from threading import Event
 import pytest
 import torch  # noqa: TID253 - what is tested computes with it
 
-from eval.clock.baseline_sources import EAGER, IN_TF32, SOURCES, TF32, worker_settings
+from eval.clock.baseline_sources import COMPILED, EAGER, IN_TF32, SOURCES, TF32, worker_settings
 from eval.clock.baselines import Baselines
 from eval.clock.timed_worker import TimedWorker
 from eval.devices.cpu import Cpu
@@ -44,9 +44,17 @@ class ModelNew(Model):
 pytestmark = needs_linux
 
 
-@pytest.mark.parametrize(("outcome", "runs"), [(Outcome.FORBIDDEN, True), (Outcome.RAISED, False)])
+@pytest.mark.parametrize(
+    ("name", "outcome", "runs"),
+    [
+        ("other", Outcome.FORBIDDEN, True),
+        ("other", Outcome.TIMED_OUT, False),
+        (COMPILED, Outcome.TIMED_OUT, True),
+        (COMPILED, Outcome.RAISED, False),
+    ],
+)
 def test_a_baseline_that_a_candidate_disturbed_is_started_again(
-    outcome: Outcome, runs: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, outcome: Outcome, runs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start, failures = TimedWorker.__enter__, [Fault(outcome, "the disk is full")]
 
@@ -56,13 +64,13 @@ def test_a_baseline_that_a_candidate_disturbed_is_started_again(
         return start(worker)
 
     monkeypatch.setattr(TimedWorker, "__enter__", disturbed)
-    sources = {EAGER: SOURCES[EAGER], "other": "ModelNew = Model  # other"}
+    sources = {EAGER: SOURCES[EAGER], name: "ModelNew = Model  # other"}
     trial_of = partial(Trial, language=TORCH, level=sandbox_level(), call_s=PATIENCE_S, **worker_settings())
 
     found = Baselines(task("scale"), reference("scale"), sources, trial_of)
     try:
         assert found.workers
-        assert set(found.medians_us) == ({EAGER, "other"} if runs else {EAGER})
+        assert set(found.medians_us) == ({EAGER, name} if runs else {EAGER})
     finally:
         found.close()
 

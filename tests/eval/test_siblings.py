@@ -27,12 +27,12 @@ def sorted_at(x: torch.Tensor, place: int) -> tuple[torch.Tensor, ...]:
     return tuple(found[..., place] for found in x.sort(dim=-1, stable=True))
 
 
-def softmax_by_halves(x: torch.Tensor) -> torch.Tensor:
+def log_softmax_by_halves(x: torch.Tensor) -> torch.Tensor:
     """A running maximum that is minus infinity after the first half makes the row NaN."""
     first, second = x.tensor_split(2, dim=-1)
     before, largest = first.amax(-1, keepdim=True), x.amax(-1, keepdim=True)
     earlier = (before - largest).exp() * (first - before).exp().sum(-1, keepdim=True)
-    return (x - largest).exp() / (earlier + (second - largest).exp().sum(-1, keepdim=True))
+    return x - largest - (earlier + (second - largest).exp().sum(-1, keepdim=True)).log()
 
 
 SIBLINGS = {
@@ -279,7 +279,14 @@ SIBLINGS = {
         "x.masked_fill(m, -torch.inf).softmax(-1)",
         f"{ANY}, torch.rand(N, N) < 0.5",
         lambda x, m: torch.exp(torch.where(m, -torch.inf, x).log_softmax(-1)),
-        lambda x, m: softmax_by_halves(x.masked_fill(m, -torch.inf)),
+        lambda x, m: log_softmax_by_halves(x.masked_fill(m, -torch.inf)).exp(),
+    ),
+    "a logarithm that hides a block": Sibling(
+        "x",
+        "x.log_softmax(-1)",
+        ANY,
+        lambda x: x - x.amax(-1, keepdim=True) - (x - x.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True).log(),
+        log_softmax_by_halves,
     ),
     "a mask of integers": Sibling(
         "x, m",
