@@ -90,7 +90,7 @@ def _pages(kb: KnowledgeBase, question: Question, asked: list[str]) -> Iterator[
             heading = (hit.passage.title, *place.section)[-1]
             seen[place.id] = "\n".join((seen.get(place.id, heading), *hit.excerpt))
             answered |= question.is_answered_by(seen[place.id], (place.path,))
-        yield len(answer(found).text), answered
+        yield len(answer(found, target=question.target).text), answered
         if answered:
             return
 
