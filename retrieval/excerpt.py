@@ -14,7 +14,7 @@ from retrieval.terms import asked_terms, terms
 
 SEARCH_CHARACTERS = 1200
 """What is shown of all hits of a search, to choose from."""
-PAGE_CHARACTERS = 120
+PAGE_CHARACTERS = 100
 """The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
 `TELLING` were chosen."""
 TELLING = 3.0
