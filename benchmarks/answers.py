@@ -4,7 +4,7 @@
 
 HOME has the documents that QUESTIONS were written for; both are private. A question counts as answered if one shown
 passage, with its headings and the header of its table, contains all strings that the question requires. Of the pages of
-`kb context` only what they show counts.
+`kb context` only what they show counts, and all that they print is read.
 """
 
 import argparse
@@ -25,6 +25,8 @@ BUDGETS = (500, 1000, 2000, 4000)
 """In tokens."""
 PAGES = 5
 """Most pages that a reader asks for."""
+WITHIN = (250, 350, 500, 700, 1000, 2000)
+"""Characters within which a reader of pages may find the answer."""
 Shown = tuple[int, list[tuple[str, str]]]
 """The characters shown, and the paths and texts of the passages."""
 
@@ -76,7 +78,10 @@ def _measured(
 def _by_pages(kb: KnowledgeBase, questions: Sequence[Question], *, phrasings: bool) -> dict[str, object]:
     """What a reader has read who stops at the page that answers, or after one page, two pages and so on."""
     read = [list(_pages(kb, question, asked_of(question, phrasings=phrasings))) for question in questions]
-    return {f"kb context, at most {n} pages": _until([pages[:n] for pages in read]) for n in range(1, PAGES + 1)}
+    until = [(sum(n for n, _ in pages), any(answers for _, answers in pages)) for pages in read]
+    within = {f"{most} characters": round(fmean(answers and n <= most for n, answers in until), 4) for most in WITHIN}
+    pages = {f"kb context, at most {n} pages": _until([pages[:n] for pages in read]) for n in range(1, PAGES + 1)}
+    return pages | {"kb context, answered within": within}
 
 
 def _pages(kb: KnowledgeBase, question: Question, asked: list[str]) -> Iterator[tuple[int, bool]]:
@@ -90,7 +95,9 @@ def _pages(kb: KnowledgeBase, question: Question, asked: list[str]) -> Iterator[
             heading = (hit.passage.title, *place.section)[-1]
             seen[place.id] = "\n".join((seen.get(place.id, heading), *hit.excerpt))
             answered |= question.is_answered_by(seen[place.id], (place.path,))
-        yield len(answer(found).text), answered
+        shown = answer(found, target=question.target)
+        notes = [f"note: {note}" for note in shown.notes]
+        yield len("\n".join((*notes, shown.text, f"(more: --page {page + 1})\n"))), answered
         if answered:
             return
 

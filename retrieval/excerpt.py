@@ -14,7 +14,7 @@ from retrieval.terms import asked_terms, terms
 
 SEARCH_CHARACTERS = 1200
 """What is shown of all hits of a search, to choose from."""
-PAGE_CHARACTERS = 250
+PAGE_CHARACTERS = 100
 """The lines on the first page of an answer; each further page has twice as many. benchmarks/README.md says how this and
 `TELLING` were chosen."""
 TELLING = 3.0
@@ -158,13 +158,13 @@ def _indent(part: Part) -> int:
 
 
 def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[str]:
-    """The lines of an excerpt, with `LEFT_OUT` in the place of what is left out; nothing if no part is chosen."""
+    """The lines of an excerpt, with `LEFT_OUT` for what is left out between two of them; none if no part is chosen."""
     rows = Counter(parts[i].block for i in chosen if parts[i].kind == "row")
     line, after, block = "", 0, -1
     for i in chosen:
         part = parts[i]
         table = rows[part.block] > 1 and part.header
-        gap = LEFT_OUT if any(p.text.strip() for p in parts[after:i]) else ""
+        gap = LEFT_OUT if after and any(p.text.strip() for p in parts[after:i]) else ""
         if part.kind == "sentence" and part.block == block:
             line = " ".join(filter(None, (line, gap, part.text)))
         else:
@@ -172,8 +172,7 @@ def _shown(parts: Sequence[Part], chosen: Sequence[int], hit: Hit) -> Iterator[s
             yield from filter(None, (line, gap, header))
             line = " | ".join(part.cells) if part.kind == "row" and table else _alone(part, hit)
         after, block = i + 1, part.block
-    left = chosen and any(p.text.strip() for p in parts[after:])
-    yield from filter(None, (line, LEFT_OUT if left else ""))
+    yield from filter(None, (line,))
 
 
 def _alone(part: Part, hit: Hit) -> str:

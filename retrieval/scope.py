@@ -30,9 +30,9 @@ class Scope:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What is not searched although the question or its target could mean it."""
+        """What is not searched although the question or its target could mean it; of chips, those that are."""
         if self.chips:
-            yield f"the question names {' and '.join(self.chips)}: other chips of {self.target} were not searched"
+            yield f"kb searched only {' and '.join(self.chips)} of {self.target}"
         yield from (f"{name} is another target: search for it with --target {name}" for name in self.others)
 
 

@@ -65,7 +65,8 @@ class SearchEngine:
         pages = [PAGE_CHARACTERS * 2**n for n in range(page)]
         answer = with_excerpts(found, phrasings, pages)
         shown = answer.with_hits(hit for hit in answer.hits if hit.excerpt)
-        return shown if shown.hits or not found.hits else shown.model_copy(update={"notes": (*found.notes, NO_MORE)})
+        notes = found.notes if page == 1 or not found.hits else () if shown.hits else (NO_MORE,)
+        return shown.model_copy(update={"notes": notes})
 
     def context(
         self, phrasings: Sequence[str], scope: Scope, facts: Sequence[StandingFact], *, budget_tokens: int

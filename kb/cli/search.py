@@ -10,6 +10,7 @@ import typer
 from kb.cli.output import (
     Json,
     Target,
+    named,
     open_kb,
     screen_width,
     show,
@@ -91,6 +92,7 @@ def context(
     seen: Seen = None,
     budget: Budget = None,
     page: Annotated[int, typer.Option(min=1, max=20, metavar="N", help="Go on where the page before stopped.")] = 1,
+    paths: Annotated[bool, typer.Option("--paths", help="Cite paths and lines, not ids.")] = False,
     whole: Annotated[bool, typer.Option("--whole", help="Whole passages, as many as fit the budget.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -108,13 +110,14 @@ def context(
     with open_kb() as kb:
         asked, only = [query, *(also or ())], _only(within, numbers, seen)
         if whole or budget is not None:
-            if page > 1:
-                raise typer.BadParameter("--page shows lines: leave out --whole and --budget")
+            if page > 1 or paths:
+                raise typer.BadParameter("--page and --paths show lines: leave out --whole and --budget")
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
             show_result(packed, _show_context, as_json=as_json)
             text = packed.text
         else:
-            found = answer(kb.answers(asked, target=target, compare=compare, only=only, page=page))
+            hits = kb.answers(asked, target=target, compare=compare, only=only, page=page)
+            found = answer(hits, target=target, paths=paths)
             show_result(found, partial(_show_answer, page=page), as_json=as_json)
             text = found.text
     if not text:
@@ -146,10 +149,9 @@ def symbol(
 def _only(within: list[str] | None, numbers: bool, seen: list[str] | None) -> "SearchFilter | None":
     from kb.types.passages import SearchFilter
 
-    if not (within or numbers or seen):
-        return None
-    ids = re.findall(r"\w+", " ".join(seen or ()))
-    return SearchFilter(within=tuple(within or ()), numbers=numbers, seen=frozenset(ids))
+    ids = frozenset(re.findall(r"\w+", " ".join(seen or ())))
+    only = SearchFilter(within=tuple(within or ()), numbers=numbers, seen=ids)
+    return None if only == SearchFilter() else only
 
 
 def cite(
@@ -211,20 +213,17 @@ def _show_context(context: "PackedContext") -> None:
         return
     left_out = "nothing relevant was left out"
     if context.left_out:
-        more = ", ..." if len(context.left_out) > IDS_SHOWN else ""
-        ids = ", ".join(context.left_out[:IDS_SHOWN])
-        left_out = f"{len(context.left_out)} relevant passages did not fit: {ids}{more}"
+        first = ", ".join(named(context.left_out, IDS_SHOWN))
+        left_out = f"{len(context.left_out)} relevant passages did not fit: {first}"
     less = f"{context.less_relevant} passages found are far less relevant"
-    show_text(context.text)
-    show()
+    show_text(f"{context.text}\n")
     show_wrapped(f"({context.tokens} of {context.budget_tokens} tokens; {left_out}; {less})")
 
 
 def _show_answer(found: "Answer", *, page: int) -> None:
     show_notes(found, label=found.status)
     if found.text:
-        show_text(found.text)
-        show(f"\n(--page {page + 1} shows what is left)")
+        show_text(f"{found.text}\n(more: --page {page + 1})")
 
 
 def _show_places(found: "NamedPlaces") -> None:

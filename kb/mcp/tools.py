@@ -48,13 +48,12 @@ def kb_search(
 
     Give the same question in two or three phrasings, which finds far more than one: the vendor's terms, bare
     keywords, an exact instruction name. Example: ["avoid LDS bank conflicts", "local data share swizzle",
-    "ds_read_b128 bank"]. The likeliest lines come first: if they do not suffice, ask the same with page=2, or open an
-    id with kb_read. Status "insufficient" means that the documents do not answer. For a single number call kb_facts
-    first.
+    "ds_read_b128 bank"]. The likeliest lines come first: ask the same with page=2 for the next, or open an id with
+    kb_read. Status "insufficient" means that the documents do not answer. For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
     found = kb.answers(phrasings, target=target_meant(kb, target or None), only=only, page=page)
-    return hits.answer(found)
+    return hits.answer(found, target=target)
 
 
 @tool("Look up an identifier")

@@ -66,7 +66,7 @@ class Answer(Response):
     trust: Trust
     """The lowest label of its passages, each of which has its own behind its heading unless it is the vendor's."""
     text: str
-    """The lines that answer, each passage's below its id, target and heading; `[...]` stands for what is left out."""
+    """Lines that answer, each passage's below its id and heading; `[...]` stands for what is left out between two."""
 
     @property
     def parts(self) -> int:
@@ -98,16 +98,18 @@ def packed_context(packed: Context) -> PackedContext:
     return view_of(PackedContext, packed, left_out=tuple(citation.id for citation in packed.left_out))
 
 
-def answer(result: SearchResult) -> Answer:
-    """The lines that answer, each passage's below its citation."""
-    text = "\n\n".join("\n".join((_cited(hit.passage), *hit.excerpt)) for hit in result.hits)
+def answer(result: SearchResult, *, target: str | None, paths: bool = False) -> Answer:
+    """The lines that answer a question about `target`, each passage's below its citation: its id, or path and lines."""
+    text = "\n".join("\n".join((_cited(hit.passage, target, paths=paths), *hit.excerpt)) for hit in result.hits)
     trust = max((hit.passage.trust for hit in result.hits), key=[*Trust].index, default=Trust.VENDOR)
     return Answer(status=result.status, trust=trust, text=text, notes=result.notes)
 
 
-def _cited(passage: Passage) -> str:
+def _cited(passage: Passage, target: str | None, *, paths: bool) -> str:
+    cited = passage.citation.place if paths else passage.citation.id
+    other = "" if passage.target == target else f" {passage.target}"
     heading = short((passage.title, *passage.citation.section)[-1], HEADING_CHARACTERS)
-    return " ".join((f"[{passage.citation.id} {passage.target}]", heading, *(f"({mark})" for mark in passage.marks)))
+    return " ".join((f"[{cited}{other}]", heading, *(f"({mark})" for mark in passage.marks)))
 
 
 def _passage(hit: Hit, *, why: bool) -> FoundPassage:

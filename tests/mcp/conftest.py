@@ -77,8 +77,8 @@ Ask = Callable[..., Reply]
 
 
 def cited(answer: Any) -> dict[str, str]:
-    """The target and the marks of each passage in the answer of a search, by its id."""
-    return dict(re.findall(r"^\[(\w{12}) ([^\n]+)", answer["text"], re.MULTILINE))
+    """What follows the id of each passage in the answer of a search: its target, heading and marks."""
+    return dict(re.findall(r"^\[(\w{12}) ?([^\n]+)", answer["text"], re.MULTILINE))
 
 
 @pytest.fixture(scope="session")
