@@ -94,14 +94,13 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
         except FactError as error:
             unknown.append(error.message)
     if not ceilings:
-        raise FactError(
-            "; ".join(unknown), hint="ingest a document that states it, or run `kb probe` on such a machine"
-        )
+        hint = "ingest a document that states it, or run `kb probe` on such a machine"
+        raise FactError("; ".join(unknown), hint=hint)
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
 def _moving(interface: Interface, facts: Sequence[Fact]) -> Ceiling:
-    return Ceiling(what="memory", amount=least_bytes(interface), fact=_memory_rate(facts))
+    return Ceiling(what="memory", amount=_task_bytes(interface), fact=_memory_rate(facts))
 
 
 def _arithmetic(interface: Interface, facts: Sequence[Fact]) -> Ceiling:
@@ -154,7 +153,7 @@ def limit_of(
         facts: Facts that hold for the target; without its rates, matrix products with much reuse count as `compute`.
         launched: Whether each kernel is launched by a host, which takes longer than a small task.
     """
-    moved = least_bytes(interface)
+    moved = _task_bytes(interface)
     is_compute = interface.matrix_operations > REUSED * moved
     with suppress(FactError):
         found = task_roofline(interface, facts)
@@ -194,9 +193,14 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool = Fa
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 
 
+def _task_bytes(interface: Interface) -> int:
+    """Bytes that a task moves at its own sizes: all inputs, parameters and outputs once."""
+    return least_bytes(interface) + sum(map(tensor_bytes, interface.state))
+
+
 def least_bytes(interface: Interface) -> int:
-    """Bytes that a task must move at its own sizes: all inputs and parameters once, and all outputs."""
-    return sum(map(tensor_bytes, (*interface.inputs, *interface.state, *interface.outputs)))
+    """Bytes that each kernel must move. Parameters are not among them: it may fold them when it is built."""
+    return sum(map(tensor_bytes, (*interface.inputs, *interface.outputs)))
 
 
 def tensor_bytes(tensor: TensorSpec) -> int:
@@ -217,13 +221,9 @@ def implausible(candidate_s: float, interface: Interface, facts: Sequence[Fact])
     Uses the highest rate, stated or measured, and ignores as many bytes as the largest cache can hold.
     """
     caches = [f.amount for f in facts if f.quantity in ("l2_size", "l3_size") and f.amount]
-    moved = least_bytes(interface) - max(caches, default=float("inf"))
-    if moved <= 0:
-        return ""
-    try:
+    moved = max(0.0, least_bytes(interface) - max(caches, default=float("inf")))
+    with suppress(FactError):
         bound = Ceiling(what="memory", amount=moved, fact=_memory_rate(facts, highest=True))
-    except FactError:
-        return ""
-    if candidate_s * IMPLAUSIBLE >= bound.seconds:
-        return ""
-    return f"{candidate_s * 1e6:,.1f} us, but memory alone takes {bound} [kb cite {bound.fact.citation.id}]"
+        if candidate_s * IMPLAUSIBLE < bound.seconds:
+            return f"{candidate_s * 1e6:,.1f} us, but memory alone takes {bound} [kb cite {bound.fact.citation.id}]"
+    return ""

@@ -242,3 +242,13 @@ def test_the_judge_refuses_what_beats_memory(monkeypatch: pytest.MonkeyPatch) ->
 
     assert evidence.outcome is Outcome.TOO_FAST
     assert "memory alone takes" in evidence.detail
+
+
+def test_a_kernel_may_be_faster_than_memory_moves_parameters_that_it_has_folded() -> None:
+    inputs, weights = megabytes(1).inputs, megabytes(99).inputs
+    folded = megabytes(1).model_copy(update={"inputs": inputs, "state": weights})
+    both = megabytes(1).model_copy(update={"inputs": inputs + weights})
+    seconds = task_roofline(folded, [SLOW]).seconds / 20
+
+    assert implausible(seconds, both, [SLOW, CACHE])
+    assert not implausible(seconds, folded, [SLOW, CACHE])
