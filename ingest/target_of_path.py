@@ -2,13 +2,15 @@
 
 The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
 names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
-holds only such folders is a family, with its chips below. A name that kb knows comes before all of this.
+holds only such folders is a family, with its chips below, unless it names a chip by a number (`qx7-a2`) and they do
+not, or they only add words to its name (`qxa/qxa-sdk`). A name that kb knows comes before all of this.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 from ingest.archives import folder_name
@@ -19,6 +21,7 @@ from kb.types.documents import NewTarget, SharedFolder
 
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_a-zA-Z0-9]+")
 _NUMBER = re.compile(r"v?\d{1,2}|(19|20)\d\d")
+_PRODUCT = re.compile(r"(?=.*\d)[^\W_]+[-_. ]?[^\W_]*")
 
 
 class Layout:
@@ -119,7 +122,9 @@ class Layout:
         start = max(naming, default=-1)
         manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
         below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
-        return [folders[i] for i in below if i <= manual], [folders[i] for i in below if i > manual]
+        chips = [folders[i] for i in below if i <= manual]
+        whole = next((n for n, (outer, inner) in enumerate(pairwise(chips), 1) if _is_part(outer, inner)), len(chips))
+        return chips[:whole], [folders[i] for i in below][whole:]
 
     def _share(self, folder: Path, target: str, *, parent: str) -> None:
         self.shared[folder] = SharedFolder(folder=str(folder), target=target, parent=parent)
@@ -130,6 +135,14 @@ class Layout:
         added = self.targets.get(name).name
         self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or ""), similar=similar))
         return added
+
+
+def _is_part(outer: Path, inner: Path) -> bool:
+    """Whether a folder in that of a chip is a part of its documents and no further chip."""
+    chip, name = (re.sub(r"[\W_]", "", folder_name(folder)).lower() for folder in (outer, inner))
+    more = name.removeprefix(chip)
+    only_words = more != name and not re.search(r"\d", more)
+    return only_words or (not _PRODUCT.fullmatch(folder_name(inner)) and bool(_PRODUCT.fullmatch(folder_name(outer))))
 
 
 def is_ordinary(name: str) -> bool:

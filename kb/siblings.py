@@ -149,9 +149,9 @@ def _alike(targets: Targets, own: str) -> re.Pattern[str] | None:
     """A pattern for names of the series of `own`: its groups are number, suffix, and further suffixes (`QX7-B1/B2`)."""
     found = [match for name in _names(targets, [own]) if (match := _ALIKE.fullmatch(name))]
     letters, stems = ({re.escape(m[n].rstrip("-_. ")) for m in found if m[n]} for n in (1, 2))
-    alone = (stem for stem in stems if stem[-1].isdigit())
-    letters, stems, alone = ("|".join(sorted(names)) or "(?!)" for names in (letters, stems, alone))
-    named = rf"(?:{letters})[-_]?(\d+)[a-z]*|(?:{stems})[-_]?({_MEMBER})[a-z]*((?:/{_MEMBER})*)|(?:{alone}){_NOT_ALL}"
+    alone = {stem for stem in stems if stem[-1].isdigit()}
+    one, two, three = ("|".join(sorted(names)) or "(?!)" for names in (letters, stems, alone))
+    named = rf"(?:{one})[-_]?(\d+)[a-z]*|(?:{two})[-_]?({_MEMBER})[a-z]*((?:/{_MEMBER})*)|(?:{three}){_NOT_ALL}"
     return re.compile(rf"(?<![a-z0-9])(?:{named})(?![a-z0-9])", re.IGNORECASE) if found else None
 
 
