@@ -17,7 +17,7 @@ _MEMBER, _NOT_ALL = r"[a-z]{1,2}\d{1,3}", r"(?![-_][a-z0-9]|[- ](?:based|famil|s
 ONLY_NAMES = re.compile(r"(?:on|for|in|of|with|only|the|and|or|both|all|chip|[\W_])*", re.IGNORECASE)
 """What stands beside the names in a text that only names chips."""
 _CONTRAST = re.compile(
-    r"(?:unlike|than|like|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
+    r"(?:unlike|than|like|not|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
     r"|identical|similar|compatible|successor|predecessor|derived|based|instead|rather|other|carried over|stated)\s+"
     r"(?:from|to|with|of|on|than|between|for)|(?:same|just|not)\s+(?:as|on|for|with)(?:\s+(?:in|on|for))?)"
     r"\s+(?:(?:the|that|those|of|its|on|in|for|with|an?|older|earlier|previous|predecessor|sibling|chip|family)\s+){0,4}$",

@@ -30,8 +30,14 @@ ADMONITIONS = frozenset(
 CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
 """Their argument, a version, means nothing without their name."""
 
-CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
+CONDITIONS = frozenset({"ifconfig", "only"})
+"""Their content is true if their argument holds, such as for one of several chips."""
+
+LAYOUT = frozenset({"container", "div", "grid"})
 """Their argument is not text."""
+
+_FORMATS = frozenset({"and", "draft", "epub", "html", "latex", "man", "not", "or", "pdf", "texinfo", "text", "xml"})
+"""The words of a condition that says nothing about the chip: it asks for the form in which the page is shown."""
 
 PLAIN_ROLES = frozenset(
     {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
@@ -46,8 +52,13 @@ def role_text(content: str) -> str:
 
 
 def is_labelled(name: str) -> bool:
-    """Whether the directive is a section titled by its argument: tabs, cards, signatures."""
-    return name in _LABELLED or ":" in name
+    """Whether the directive is a section titled by its argument: tabs, cards, signatures, conditions."""
+    return name in _LABELLED or name in CONDITIONS or ":" in name
+
+
+def condition(argument: str) -> str:
+    """Return the title of text with a condition; empty if the text holds in any case."""
+    return "" if _FORMATS.issuperset(re.findall(r"\w+", argument)) else f"Only: {argument}"
 
 
 def is_generated(name: str) -> bool:

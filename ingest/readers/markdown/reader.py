@@ -276,6 +276,8 @@ class _Reader:
 
     def _prose(self, directive: _Directive) -> None:
         name, argument, options, body, line, body_line = directive
+        if name in directives.CONDITIONS:
+            argument = directives.condition(argument)
         if directives.is_labelled(name) and argument:
             with self._out.labelled(argument, line):
                 self.add(body, body_line)
@@ -289,7 +291,7 @@ class _Reader:
             argument = figure(options.get("alt", ""), argument)
         elif name == "table":
             self._caption, argument = argument, ""
-        elif name in directives.CONDITIONS:
+        elif name in directives.LAYOUT:
             argument = ""
         if directives.is_generated(name):
             self.generated.add(argument)
