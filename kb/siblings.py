@@ -13,7 +13,8 @@ SHORTEST = 4
 
 _ALIKE = re.compile(r"([a-z]{2,})[-_. ]?\d+[a-z]*|([a-z]{2,}(?:\d+[-_. ]?|[-_. ]))[a-z]{1,2}\d+[a-z]*")
 """Names whose beginning a whole series has: the letters of VX10 and VX12, or what QX7-A2 and QX7-B1 begin with."""
-_MEMBER, _NOT_ALL = r"[a-z]{1,2}\d{1,3}", r"(?![-_][a-z0-9]|[- ](?:based|famil|series|\w+s\b))"
+_MEMBER = r"[a-z]{1,2}\d{1,3}"
+_NOT_ALL = r"(?![-_][a-z0-9]|(?: [\w-]+)? (?:famil|series|chips|socs|devices|boards|products|targets|mcus)|-based)"
 ONLY_NAMES = re.compile(r"(?:on|for|in|of|with|only|the|and|or|both|all|chip|[\W_])*", re.IGNORECASE)
 """What stands beside the names in a text that only names chips."""
 _CONTRAST = re.compile(

@@ -215,7 +215,9 @@ def test_a_text_is_about_the_siblings_that_it_names_without_comparing(
         "Zor7": {"zor7"},
         "Zor7 and Zor7-B2": {"zor7", "zor7-b2"},
         "The Zor7 has 8 banks": set(),
+        "The Zor7 has 8 banks, the Zor7-B2 4": {"zor7", "zor7-b2"},
         "The Zor7 family, unlike Zor7-B2": set(),
+        "Zor7 vector chips, not the Zor7-B2": set(),
         "A Zor7-XL board": set(),
     }.items(),
 )
