@@ -10,7 +10,7 @@ from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
 from kb.facts.book import Conflict
 from kb.facts.quantities import quantities
-from kb.facts.quotes import number_of, quote_spans, refusal
+from kb.facts.quotes import LONGEST_QUOTE, number_of, plain_list, quote_spans, refusal
 from kb.facts.resolution import holding
 from kb.facts.worksheet import FEATURES, Entry, Line, topics, worksheet
 from kb.siblings import siblings_of
@@ -220,9 +220,11 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
     target = home.targets.find(given.target or own)
     if target is None or target.name not in home.targets.scope(own):
         raise FactError(f"{given.target!r} is not {own} nor a relative of it", hint="name a target of its family")
+    given = plain_list(given)
     source, start, end, around, targets_own = _place(home, own, given)
-    quoted = home.catalog.text(source)[start:end]
-    if reason := refusal(given, quoted, around):
+    text = home.catalog.text(source)
+    quoted, after = text[start:end], text[end : end + LONGEST_QUOTE].partition("\n")[0]
+    if reason := refusal(given, quoted, around, after):
         raise FactError(reason, hint="quote the words that state it")
     if refusal(given, targets_own, around):
         raise FactError(f"the words say it of another chip than {target.name}", hint=f"quote what they say of {own}")
