@@ -21,7 +21,7 @@ from kb.types.records import FactRecord, Form
 from kb.usecases.home import Home
 from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
-from retrieval.excerpt import Part, parts_of, with_items_above
+from retrieval.excerpt import ITEM, Part, parts_of, with_items_above
 from retrieval.precedence import is_set_aside
 from retrieval.terms import asked_terms, states_amount, terms
 from retrieval.whose import blanked, without_siblings
@@ -48,7 +48,9 @@ _NUMBER = re.compile(r"(?<![\w.-])\d")
 _CODE = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|\|\s*`?-?(?:0x)?[0-9a-fA-F]+`?\s*\|)(?=\s|$)")
 """The mark of a list item, or a first cell that is only a number: codes of errors and values of an enumeration."""
 _FEATURES = re.compile("feature|overview|introduction|specification|limit|resource|architecture|summary", re.IGNORECASE)
-"""Headings below which manuals say what a chip has."""
+"""Headings below which manuals say what a chip has..."""
+_WHOLE = re.compile("feature|specification", re.IGNORECASE)
+"""... and those whose lists are shown whole: an instruction set or `four-stage` is no plain number."""
 _MACRO = re.compile(r"\{\{.*\}\}|\{%.*%\}")
 
 
@@ -137,22 +139,24 @@ def _features(home: Home, target: str) -> list[Passage]:
 def _telling(found: Iterable[Passage], line: Line, most: int = QUESTION_CHARACTERS) -> Iterator[Passage]:
     """The passages that fit, best first, each with its sentences and rows that may state a fact.
 
-    A part may state one if it has a number, or if the question asks for no quantity and the part has much of it. Code
-    and calls of macros never do.
+    A part may state one if it has a number, or if the question asks for no quantity and the part has much of it. A list
+    of features is whole. Code and calls of macros never state one.
     """
     room, asks = most, set[str]().union(*map(asked_terms, line.phrasings))
 
-    def tells(part: Part) -> bool:
+    def tells(part: Part, *, is_list: bool) -> bool:
         if part.kind == "line" or _MACRO.search(part.text):
             return False
         if line == FEATURES:
-            return states_amount(part.text)
+            return states_amount(part.text) or bool(is_list and ITEM.match(part.text))
         return bool(_NUMBER.search(_CODE.sub("", part.text, count=1))) or (
             not line.quantities and len(terms(part.text) & asks) >= ASKED
         )
 
     for passage in found:
-        parts = [one for part, above in with_items_above(parts_of(passage)) if tells(part) for one in (*above, part)]
+        is_list = bool(_WHOLE.search(" ".join(passage.citation.section[-1:])))
+        telling = (found for found in with_items_above(parts_of(passage)) if tells(found[0], is_list=is_list))
+        parts = [one for part, above in telling for one in (*above, part)]
         headers = (f"| {' | '.join(part.header)} |" if part.header else "" for part in parts)
         lines = dict.fromkeys(one for pair in zip(headers, (part.text for part in parts), strict=True) for one in pair)
         text = "\n".join(filter(None, lines))
