@@ -65,7 +65,7 @@ class Layout:
         folders = _folders(file)
         known = self._known(folders, file.top)
         names, inside = self._names(folders, known)
-        if known and not self._has_own_chips(known):
+        if known and (self._is_chip(known) or not self.targets.is_own(known)):  # not a family that the user added
             if names and known in self.targets.families:
                 self._share(names[0], known, parent=known)
             return known
@@ -112,10 +112,6 @@ class Layout:
     def _is_chip(self, name: str) -> bool:
         return self.targets.scope(name) == set(self.targets.lineage(name))
 
-    def _has_own_chips(self, name: str) -> bool:
-        """Whether it is a family that the user added: other folders in its folder are further chips."""
-        return self.targets.is_own(name) and not self._is_chip(name)
-
     def _names(self, folders: Sequence[Path], known: str | None) -> tuple[list[Path], list[Path]]:
         """The folders that name something below the one that names `known`: down to the first manual, and inside it."""
         naming = (i for i, f in enumerate(folders) if (t := self.targets.find(folder_name(f))) and t.name == known)
@@ -140,9 +136,8 @@ class Layout:
 def _is_part(outer: Path, inner: Path) -> bool:
     """Whether a folder in that of a chip is a part of its documents and no further chip."""
     chip, name = (re.sub(r"[\W_]", "", folder_name(folder)).lower() for folder in (outer, inner))
-    more = name.removeprefix(chip)
-    only_words = more != name and not re.search(r"\d", more)
-    return only_words or (not _PRODUCT.fullmatch(folder_name(inner)) and bool(_PRODUCT.fullmatch(folder_name(outer))))
+    is_chip, may_be = (bool(_PRODUCT.fullmatch(folder_name(folder))) for folder in (outer, inner))
+    return (is_chip and not may_be) or bool(re.fullmatch(rf"{chip}\D*", name))
 
 
 def is_ordinary(name: str) -> bool:

@@ -30,10 +30,10 @@ ADMONITIONS = frozenset(
 CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
 """Their argument, a version, means nothing without their name."""
 
-CONDITIONS = frozenset({"ifconfig", "only"})
-"""Their content is true if their argument holds, such as for one of several chips."""
+_CONDITIONS = frozenset({"ifconfig", "only"})
+"""Their content holds if their argument does, such as for one of several chips."""
 
-LAYOUT = frozenset({"container", "div", "grid"})
+CONTAINERS = _CONDITIONS | {"container", "div", "grid"}
 """Their argument is not text."""
 
 _FORMATS = frozenset({"and", "draft", "epub", "html", "latex", "man", "not", "or", "pdf", "texinfo", "text", "xml"})
@@ -51,14 +51,11 @@ def role_text(content: str) -> str:
     return titled[1] if titled else content.lstrip("~!")
 
 
-def is_labelled(name: str) -> bool:
-    """Whether the directive is a section titled by its argument: tabs, cards, signatures, conditions."""
-    return name in _LABELLED or name in CONDITIONS or ":" in name
-
-
-def condition(argument: str) -> str:
-    """Return the title of text with a condition; empty if the text holds in any case."""
-    return "" if _FORMATS.issuperset(re.findall(r"\w+", argument)) else f"Only: {argument}"
+def label(name: str, argument: str) -> str:
+    """Return the title if the directive is a section titled by its argument: tab, card, signature, or condition."""
+    if name in _CONDITIONS:
+        return "" if _FORMATS.issuperset(re.findall(r"\w+", argument)) else f"Only: {argument}"
+    return argument if name in _LABELLED or ":" in name else ""
 
 
 def is_generated(name: str) -> bool:

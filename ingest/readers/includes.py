@@ -215,13 +215,8 @@ def _find_myst(lines: Sequence[str], at: int) -> Directive | None:
 
 def _write_myst(name: str, argument: str, options: dict[str, str], content: list[str]) -> list[str]:
     fence = "`" * (1 + max([2, *(len(run) for line in content for run in re.findall("`+", line))]))
-    return [
-        f"{fence}{{{name}}} {argument}",
-        *(f":{option}: {value}" for option, value in options.items()),
-        "",
-        *content,
-        fence,
-    ]
+    given = (f":{option}: {value}" for option, value in options.items())
+    return [f"{fence}{{{name}}} {argument}", *given, "", *content, fence]
 
 
 RST = Syntax(re.compile(r"\s|\.\.$|\.\. (?:[_|]|\S+\s*$)"), "See ``{}``.", _find_rst, _write_rst)

@@ -3,16 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from kb.facts.amounts import (
-    NUMBER_WORDS,
-    PLAIN_NUMBER,
-    PREFIXED,
-    places,
-    same_unit,
-    scaled,
-    units_of,
-    without_amounts,
-)
+from kb.facts.amounts import NUMBER_WORDS, PLAIN_NUMBER, PREFIXED, places, same_unit, scaled, units_of, without_amounts
 from kb.facts.quantities import NAME, SHAPE, quantities
 from kb.types.fact import RANGE, FactAnswer
 from kb.types.units import PIECES, WRITTEN, unit_of
