@@ -106,7 +106,10 @@ class _Process:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
-        # before its first file the process is told which files are documents of their own
+        self.tell(documents)
+
+    def tell(self, documents: Collection[str]) -> None:
+        """Tell the process, before its next file, which files are documents of their own."""
         self._documents = self._news = _line(documents=sorted(documents))
 
     def read(self, path: Path, root: Path) -> ReadFile | DocumentError:

@@ -1,15 +1,18 @@
 """Tells which chips a text is about, where it names others than its target: only the target's numbers are its facts."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from kb.targets import ROOT, Targets
 from kb.types.spellings import without
 
 SHORTEST = 4
 """Least letters and digits of a name by which a chip of another family is found: `M4` means many things."""
+LISTED, MOST_READ = 3, 2000
+"""Passages that list the beginning of a series' names with its chips, so that it is a chip too, and passages read."""
 
 _ALIKE = re.compile(r"([a-z]{2,})[-_. ]?\d+[a-z]*|([a-z]{2,}(?:\d+[-_. ]?|[-_. ]))[a-z]{1,2}\d+[a-z]*")
 """Names whose beginning a whole series has: the letters of VX10 and VX12, or what QX7-A2 and QX7-B1 begin with."""
@@ -57,8 +60,9 @@ class Siblings:
         """Those below it, without the CPUs: the name of a CPU's architecture may be that of an extension."""
         self._find = targets.finder(self._scope | _others(targets, own))
         self._alike = _alike(targets, own) if targets.is_own(own) else None
-        suffix = re.compile(r"(?=(?<!\d)([a-z]{0,2}\d+))")
-        self._members = {n for name in _names(targets, self._scope) for n in suffix.findall(name)}
+        self._members = set(re.findall(r"(?=(?<!\d)([a-z]{0,2}\d+))", " ".join(_names(targets, self._scope))))
+        self.begins_chip = False
+        """Whether the beginning of the names of its series is always the name of a chip."""
         self.mentions = lru_cache(1 << 12)(self._mentions)
 
     def _mentions(self, text: str) -> tuple[Mention, ...]:
@@ -71,11 +75,12 @@ class Siblings:
     def unknown(self, text: str) -> list[Mention]:
         """The chips of the same series that `text` names, whether or not kb knows them.
 
-        The beginning alone (QX7) may also mean the series: it is a chip beside others, or if the text says no more.
+        The beginning alone (QX7) may also mean the series: it is a chip if the documents list it with others, if others
+        stand beside it, or if the text says no more.
         """
         named = list(self._alike.finditer(text)) if self._alike else []
-        has_others = any(match.lastindex for match in named)
-        if not has_others and not ONLY_NAMES.fullmatch(without(text, (match.span() for match in named))):
+        is_chip = self.begins_chip or any(match.lastindex for match in named)
+        if not is_chip and not ONLY_NAMES.fullmatch(without(text, (match.span() for match in named))):
             return []
         members = ((match, (match[1] or match[2] or "", *(match[3] or "").lower().split("/"))) for match in named)
         return [
@@ -83,6 +88,12 @@ class Siblings:
             for match, (member, *rest) in members
             if member.lower() not in self._members
         ]
+
+    def lists_beginning(self, text: str) -> bool:
+        """Whether `text` lists the beginning of the series' names as one of its chips: `QX7, QX7-A2`."""
+        named = pairwise(self._alike.finditer(text)) if self._alike else ()
+        unlike = ((a, b) for a, b in named if bool(a.lastindex) != bool(b.lastindex))
+        return any(_JOINS.fullmatch(text, a.end(), b.start()) for a, b in unlike)
 
     def named(self, text: str) -> frozenset[str] | None:
         """The siblings that `text` is about, none if it also names the target; None if it names no chip."""
@@ -119,9 +130,17 @@ class Siblings:
 
 
 @lru_cache(maxsize=64)
-def siblings_of(targets: Targets, name: str) -> Siblings:
-    """The siblings of a target, cached: they need a large pattern."""
-    return Siblings(targets, name)
+def siblings_of(targets: Targets, name: str, texts_with: Callable[..., list[str]] | None = None) -> Siblings:
+    """The siblings of a target, cached: they need a large pattern.
+
+    Args:
+        texts_with: That of a catalog, whose documents tell what the beginning of the series' names means.
+    """
+    siblings = Siblings(targets, name)
+    if texts_with and (match := _ALIKE.fullmatch(siblings.own)) and match[2] and targets.is_own(name):
+        texts = texts_with([match[2].rstrip("-_. ")], targets=targets.scope(name), limit=MOST_READ)
+        siblings.begins_chip = sum(map(siblings.lists_beginning, texts)) >= LISTED
+    return siblings
 
 
 def _others(targets: Targets, own: str) -> set[str]:

@@ -188,7 +188,7 @@ class _Reading:
         """The sentences about siblings; one that names no chip goes on with that of the sentence before it."""
         text = self.text[block.start : block.end].replace("\n", " ")
         for match in SENTENCE.finditer(text):
-            clauses = list(_clauses(match[0], self.siblings))
+            clauses = list(_clauses(match[0], self.siblings, owners))
             named = self.siblings.named(match[0])
             owners = owners if named is None else named
             at = block.start + match.start()
@@ -247,11 +247,11 @@ def _lines(text: str, table: _Block) -> Iterator[_Line]:
         at += len(line)
 
 
-def _clauses(sentence: str, siblings: Siblings) -> Iterator[Span]:
-    """The clauses of a sentence that have a number, each with the siblings whose it is.
+def _clauses(sentence: str, siblings: Siblings, around: Owners = TARGETS) -> Iterator[Span]:
+    """The clauses of a sentence that have a number, each with its siblings: those `around` if nothing names a chip.
 
-    A clause without a number names the chip of the next one, and parentheses with nothing but a name that of the number
-    before them: `On the VX12 it is 120 MHz, and 50 MHz (VX10)`.
+    A clause without a number names the chip of the next one; behind parentheses, or in them with nothing but a name,
+    that of the numbers before it: `On the VX12 it is 120 MHz, and 50 MHz (VX10)`.
     """
     if not siblings.mentions(sentence):
         return
@@ -271,4 +271,6 @@ def _clauses(sentence: str, siblings: Siblings) -> Iterator[Span]:
             found[-1] = (found[-1][0], end, named)
         else:
             carried = [m for m in named if not m.contrast or sentence[end : end + 1] == "("] or carried
-    yield from ((start, end, siblings.among(named)) for start, end, named in found)
+            if sentence[start] == ")":
+                found = [(first, last, own or carried) for first, last, own in found]
+    yield from ((start, end, siblings.among(named) if named else around) for start, end, named in found)

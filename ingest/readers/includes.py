@@ -17,11 +17,8 @@ _NAMES = "(include|literalinclude|csv-table)"
 _RST = re.compile(rf"^((?:[ \t]|[-*+][ \t]|\d+\.[ \t])*)\.\. {_NAMES}::[ \t]*(\S.*)?$")
 _MYST = re.compile(rf"^([ \t]*)(`{{3,}}|~{{3,}}|:{{3,}})\{{{_NAMES}\}}[ \t]*(\S.*)?$")
 _OPTION = re.compile(r"^[ \t]*:([\w-]+):[ \t]*(.*)$")
-_PARTIAL = {
-    "anchor",
-    "lines",
-    "pyobject",
-    *(f"{edge}-{at}" for edge in ("start", "end") for at in ("line", "after", "before", "at")),
+_PARTIAL = {"anchor", "lines", "pyobject"} | {
+    f"{edge}-{at}" for edge in ("start", "end") for at in ("line", "after", "before", "at")
 }
 _ANCHOR = re.compile(
     r"\bANCHOR: *(?P<begin>[\w-]+)|\bANCHOR_END: *(?P<end>[\w-]+)"

@@ -24,6 +24,7 @@ _QUANTITY = re.compile(r"[^\W\d_]\w*")
 _NEXT = r"[`*]*(?:,\s+(?:(?:and|or)\s+)?|\s+(?:and|or)\s+|\|)[`*]*"
 _MEMBER = rf"\d[\w.]*(?:,\d{{3}})*(?:[-\s]?(?:{WRITTEN}))?"
 _LISTED = re.compile(rf"{_MEMBER}(?:{_NEXT}{_MEMBER})+")
+"""`1, 2, or 4`, `8-bit and 16-bit`, `8|16|32`."""
 
 
 def quote_spans(quote: str, text: str) -> list[tuple[int, int]]:

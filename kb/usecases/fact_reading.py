@@ -121,7 +121,8 @@ def _stating(home: Home, target: str) -> Iterator[Passage]:
     paths = [document.path for document in home.documents.stored(own) if document.target == own]
     chunks = home.catalog.chunks_of(paths) if paths else {}
     stating = [chunk for chunk, (_, text) in chunks.items() if states_amount(text)]
-    passages = (without_siblings(p, siblings_of(home.targets, own)) for p in home.catalog.passages(stating))
+    siblings = siblings_of(home.targets, own, home.catalog.texts_with)
+    passages = (without_siblings(passage, siblings) for passage in home.catalog.passages(stating))
     return (passage for passage in passages if not passage.about)
 
 
@@ -227,7 +228,7 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
     given = plain_list(given)
     source, start, end, around, targets_own = _place(home, own, given)
     text = home.catalog.text(source)
-    quoted, after = text[start:end], text[end : end + LONGEST_QUOTE].partition("\n")[0]
+    quoted, after = text[start:end], text[end : end + LONGEST_QUOTE]
     if reason := refusal(given, quoted, around, after):
         raise FactError(reason, hint="quote the words that state it")
     if refusal(given, targets_own, around):
@@ -261,7 +262,7 @@ def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str,
                 message = f"{passage.citation.path} has the words {given.quote!r} {n} times"
                 raise FactError(f"{message}: quote more of them, or name the passage", hint="`kb facts ask` shows ids")
             start, end = spans[0] if whole else (at + spans[0][0], at + spans[0][1])
-            ours = blanked(passage, siblings_of(home.targets, given.target or own))
+            ours = blanked(passage, siblings_of(home.targets, given.target or own, home.catalog.texts_with))
             inside = ours[max(0, start - at) : end - at] + document[max(start, at + len(ours)) : end]
             tables = (line for line in passage.text.splitlines() if line.startswith("|"))
             return source, start, end, "\n".join((passage.trail, passage.lead, *tables)), inside

@@ -59,6 +59,15 @@ DOCUMENTS = {
 }
 
 
+CLAUSES = {
+    "numbers before the name": ("md", "It holds 80 KiB (16 KiB of them fast) on the Nox42.\n\nThe Nox40: 512 KiB."),
+    "values by name": ("md", 'Memory: {SIZE: Nox42="80 KiB", Nox40="512 KiB"}'),
+    "against each other": ("md", "The Nox40 has 512 KiB vs. the Nox42 with 80 KiB."),
+    "in a section of the other": ("md", "## Nox42\n\nIt holds 80 KiB (16 KiB fast).\n\n## All\n\nThe Nox40: 512 KiB."),
+}
+"""Search shows such sentences whole; of their numbers only the target's are facts."""
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
@@ -103,7 +112,7 @@ def test_what_a_document_says_of_a_sibling_is_marked_and_never_first(
 
 
 @pytest.mark.parametrize("names", [("Nox40", "Nox42"), ("Zor7-A4", "Zor7-B2"), ("Zor-A4", "ZorB2")])
-@pytest.mark.parametrize(("ending", "text"), DOCUMENTS.values(), ids=DOCUMENTS.keys())
+@pytest.mark.parametrize(("ending", "text"), (DOCUMENTS | CLAUSES).values(), ids=DOCUMENTS | CLAUSES)
 def test_a_number_of_a_sibling_is_no_fact_of_the_target(
     home: KnowledgeBase, tmp_path: Path, ending: str, text: str, names: tuple[str, str]
 ) -> None:
@@ -136,6 +145,47 @@ def test_a_document_in_a_folder_of_a_sibling_is_about_the_sibling(
 
     assert [fact.value for fact in home.answer_facts("nox40", answers).stored] == ["512"]
     assert [hit.passage.about for hit in hits if "80 KiB." in hit.passage.text] == [("nox42",)]
+
+
+@pytest.mark.parametrize(
+    ("lists", "stored"),
+    [("It runs on Zor7, Zor7-A4 and Zor7-B2.\n\n", ["512"]), ("", ["80", "512"])],
+    ids=["listed", "not listed"],
+)
+def test_what_the_names_of_a_series_begin_with_is_a_chip_if_the_documents_list_it_with_others(
+    home: KnowledgeBase, tmp_path: Path, lists: str, stored: list[str]
+) -> None:
+    sections = "".join(f"## Part {n}\n\n{lists}Text.\n\n" for n in range(3))
+    text = f"{sections}## Memory\n\nThe Zor7 running at 1 GHz has 80 KiB.\n\nZor7 chips have 512 KiB."
+    kb = ingested(home, tmp_path / "docs", text, known=False, chips=("zor7-a4", "zor7-b2"))
+
+    answers = [FactAnswer(quantity="memory", value=n, unit="KiB", quote=f"{n} KiB") for n in ("80", "512")]
+
+    assert [fact.value for fact in kb.answer_facts("zor7-a4", answers).stored] == stored
+
+
+@pytest.mark.parametrize(
+    ("condition", "stored"),
+    {
+        "zor7b2": ["512"],
+        "zor7": ["512"],
+        "zor7b2 or zor7c1": ["512"],
+        "zor7b2 or zor7a4": ["80", "512"],
+        "not zor7b2": ["80", "512"],
+        "not zor7 and not zor7b2": ["80", "512"],
+        "html": ["80", "512"],
+    }.items(),
+)
+def test_a_block_with_a_condition_is_about_the_chips_of_the_condition(
+    home: KnowledgeBase, tmp_path: Path, condition: str, stored: list[str]
+) -> None:
+    inside = "   Inside\n   ------\n\n   The memory holds 80 KiB.\n"
+    text = f"Manual\n======\n\n.. only:: {condition}\n\n{inside}\nIn all 512 KiB.\n"
+    kb = ingested(home, tmp_path / "docs", text, "rst", known=False, chips=("zor7-a4", "zor7-b2"))
+
+    answers = [FactAnswer(quantity="memory", value=n, unit="KiB", quote=f"{n} KiB") for n in ("80", "512")]
+
+    assert [fact.value for fact in kb.answer_facts("zor7-a4", answers).stored] == stored
 
 
 @pytest.mark.parametrize(
