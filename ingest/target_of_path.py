@@ -2,15 +2,15 @@
 
 The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
 names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
-holds only such folders is a family, with its chips below, unless it names a chip by a number (`qx7-a2`) and they do
-not, or they only add words to its name (`qxa/qxa-sdk`). A name that kb knows comes before all of this.
+holds only such folders is a family, with its chips below, unless it names a chip itself: with a number (`qx7-a2`), or
+once more inside (`qxa/qxa`). Then those without a number are parts of its documents. A name that kb knows comes before
+all of this.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 
 from ingest.archives import folder_name
@@ -38,6 +38,8 @@ class Layout:
         self.new: list[NewTarget] = []
         self.shared: dict[Path, SharedFolder] = {}
         self._parent = targets.get(parent).name if parent else None
+        pairs = ((inner.parent, inner) for file in files for inner in file.place.parents)
+        self._named_inside = {outer for outer, inner in pairs if _plain(outer) == _plain(inner)}
         self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
 
     def named(self, name: str) -> str:
@@ -119,7 +121,8 @@ class Layout:
         manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
         below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
         chips = [folders[i] for i in below if i <= manual]
-        whole = next((n for n, (outer, inner) in enumerate(pairwise(chips), 1) if _is_part(outer, inner)), len(chips))
+        is_chip = [folder in self._named_inside or _is_product(folder) for folder in chips]
+        whole = next((n for n, f in enumerate(chips) if n and is_chip[n - 1] and not _is_product(f)), len(chips))
         return chips[:whole], [folders[i] for i in below][whole:]
 
     def _share(self, folder: Path, target: str, *, parent: str) -> None:
@@ -133,11 +136,14 @@ class Layout:
         return added
 
 
-def _is_part(outer: Path, inner: Path) -> bool:
-    """Whether a folder in that of a chip is a part of its documents and no further chip."""
-    chip, name = (re.sub(r"[\W_]", "", folder_name(folder)).lower() for folder in (outer, inner))
-    is_chip, may_be = (bool(_PRODUCT.fullmatch(folder_name(folder))) for folder in (outer, inner))
-    return (is_chip and not may_be) or bool(re.fullmatch(rf"{chip}\D*", name))
+def _is_product(folder: Path) -> bool:
+    """Whether a folder has the name of a chip with a number; `batch3` and `introducing-qx7-a2` are none."""
+    name = folder_name(folder)
+    return bool(_PRODUCT.fullmatch(name)) and not is_ordinary(re.sub(r"\d", " ", name))
+
+
+def _plain(folder: Path) -> str:
+    return re.sub(r"[\W_]", "", folder_name(folder)).lower()
 
 
 def is_ordinary(name: str) -> bool:

@@ -271,6 +271,7 @@ def _clauses(sentence: str, siblings: Siblings, around: Owners = TARGETS) -> Ite
             found[-1] = (found[-1][0], end, named)
         else:
             carried = [m for m in named if not m.contrast or sentence[end : end + 1] == "("] or carried
-            if sentence[start] == ")":
-                found = [(first, last, own or carried) for first, last, own in found]
+            if sentence[start] == ")" and named:
+                opened = sentence.rfind("(", 0, start)
+                found = [(first, last, own or carried * (last >= opened)) for first, last, own in found]
     yield from ((start, end, siblings.among(named) if named else around) for start, end, named in found)

@@ -56,7 +56,12 @@ def laid_out(root: Path, *files: str, ingested: str) -> dict[str, tuple[str, ...
         ("docs/v100", {"docs/v100/a.md": ("v100",)}),
         ("qx7-a2", {"qx7-a2/some-blog/2025/banks_of_2/a.md": ("qx7-a2",), "qx7-a2/qx-sdk/en/b.md": ("qx7-a2",)}),
         ("qx7", {"qx7/qx7-a2/a.md": ("qx7-a2", "qx7"), "qx7/qx7-b1/b.md": ("qx7-b1", "qx7")}),
-        ("qxa", {"qxa/qxasim/a.md": ("qxa",), "qxa/qxa-sdk/b.md": ("qxa",), "qxa/qxa2/c.md": ("qxa2", "qxa")}),
+        ("q-xa", {"q-xa/qxa/a.md": ("q-xa",), "q-xa/qxa-sim/b.md": ("q-xa",), "q-xa/qx2/c.md": ("qx2", "q-xa")}),
+        ("qxa", {"qxa/qxa-nano/a.md": ("qxa-nano", "qxa"), "qxa/qxa-pro/b.md": ("qxa-pro", "qxa")}),
+        (
+            "manuals2025",
+            {"manuals2025/nova/a.md": ("nova", "manuals2025"), "manuals2025/lyra/b.md": ("lyra", "manuals2025")},
+        ),
         ("all", {"all/a.md": ("all",), "all/apple/m1/b.md": ("m1", "apple"), "all/nvdla/c.md": ("nvdla",)}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
