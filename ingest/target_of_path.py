@@ -2,9 +2,8 @@
 
 The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
 names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
-holds only such folders is a family, with its chips below, unless it names a chip itself: with a number (`qx7-a2`), or
-once more inside (`qxa/qxa`). Then those without a number are parts of its documents. A name that kb knows comes before
-all of this.
+holds only such folders is a family, with its chips below. If it names a chip, with a number (`qx7-a2`) or once more
+inside (`qxa/qxa`), those without a number are parts of its documents. A name that kb knows comes before all of this.
 """
 
 import re
