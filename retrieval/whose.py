@@ -186,9 +186,9 @@ class _Reading:
 
     def _sentences(self, block: _Block, owners: Owners) -> Iterator[Span]:
         """The sentences about siblings; one that names no chip goes on with that of the sentence before it."""
-        text = self.text[block.start : block.end].replace("\n", " ")
+        text, around = self.text[block.start : block.end].replace("\n", " "), owners
         for match in SENTENCE.finditer(text):
-            clauses = list(_clauses(match[0], self.siblings, owners))
+            clauses = list(_clauses(match[0], self.siblings, around))
             named = self.siblings.named(match[0])
             owners = owners if named is None else named
             at = block.start + match.start()
