@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, open_kb, screen_width, show, show_notes, show_result, show_text, show_wrapped
+from kb.cli.output import (
+    Json,
+    Target,
+    open_kb,
+    screen_width,
+    show,
+    show_notes,
+    show_result,
+    show_text,
+    show_wrapped,
+)
 
 if TYPE_CHECKING:
     from kb.types.passages import SearchFilter
@@ -28,7 +38,8 @@ Within = Annotated[
 ]
 Numbers = Annotated[bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")]
 Seen = Annotated[
-    list[str] | None, typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable).")
+    list[str] | None,
+    typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable)."),
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 

@@ -71,7 +71,8 @@ def refusal(answer: FactAnswer, quoted: str, around: str, after: str = "") -> st
         return f"{answer.quantity!r} is no name of a quantity: letters, digits and underscores are"
     if len(quoted) > LONGEST_QUOTE:
         return f"the quote has {len(quoted)} characters: quote the shortest words that state the value"
-    if answer.unit == NAME and _is_amount(answer.value):
+    amount = _AMOUNT.fullmatch(answer.value)
+    if answer.unit == NAME and (answer.value.lower() in NUMBER_WORDS or (amount and unit_of(amount[1]))):
         return f"{answer.value!r} is a number: give it as the value, with its unit, or '1' for a count"
     if answer.unit == NAME:
         return "" if quote_spans(answer.value, quoted) else f"the quote does not name {answer.value!r}"
@@ -103,12 +104,6 @@ def _longer_list(value: str, quoted: str, after: str) -> str:
     lists = (match[0] for match in _LISTED.finditer(quoted + after) if match.start() < len(quoted))
     longer = (one for one in lists if len(re.split(_NEXT, one)) > len(given))
     return next((one for one in longer if given < {place.number for place in places(one)}), "")
-
-
-def _is_amount(words: str) -> bool:
-    """Whether words are a number in words, or a number with a unit."""
-    amount = _AMOUNT.fullmatch(words)
-    return words.lower() in NUMBER_WORDS or bool(amount and unit_of(amount[1]))
 
 
 def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:
