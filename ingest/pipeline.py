@@ -28,7 +28,7 @@ from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, Sh
 from kb.types.embedding import Embedder
 from kb.types.records import Trust
 
-READER_VERSION = "12"
+READER_VERSION = "13"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
 

@@ -169,11 +169,8 @@ def _members(
         nested = "an archive in an archive" if is_archive(file) else ""
         skip = exclusions.reason(place) or nested or _skip(file, inside.folder, hidden=hidden, unknown=unknown)
         found.append(ScannedFile(file, inside.folder, place, top, skip))
-    refused = (
-        ScannedFile(archive, archive.parent, Path(f"{archive}/{name}"), top, why)
-        for name, why in inside.refused.items()
-    )
-    return [*found, *refused]
+    refused = ((Path(f"{archive}/{name}"), why) for name, why in inside.refused.items())
+    return [*found, *(ScannedFile(archive, archive.parent, place, top, why) for place, why in refused)]
 
 
 def _walk(root: Path) -> Iterator[Path]:

@@ -2,7 +2,8 @@
 
 The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
 names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
-holds only such folders is a family, with its chips below. A name that kb knows comes before all of this.
+holds only such folders is a family, with its chips below. If it names a chip, with a number (`qx7-a2`) or once more
+inside (`qxa/qxa`), those without a number are parts of its documents. A name that kb knows comes before all of this.
 """
 
 import re
@@ -19,6 +20,7 @@ from kb.types.documents import NewTarget, SharedFolder
 
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_a-zA-Z0-9]+")
 _NUMBER = re.compile(r"v?\d{1,2}|(19|20)\d\d")
+_PRODUCT = re.compile(r"(?=.*\d)[^\W_]+[-_. ]?[^\W_]*")
 
 
 class Layout:
@@ -35,6 +37,8 @@ class Layout:
         self.new: list[NewTarget] = []
         self.shared: dict[Path, SharedFolder] = {}
         self._parent = targets.get(parent).name if parent else None
+        pairs = ((inner.parent, inner) for file in files for inner in file.place.parents)
+        self._named_inside = {outer for outer, inner in pairs if _plain(outer) == _plain(inner)}
         self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
 
     def named(self, name: str) -> str:
@@ -62,7 +66,7 @@ class Layout:
         folders = _folders(file)
         known = self._known(folders, file.top)
         names, inside = self._names(folders, known)
-        if known and not self._has_own_chips(known):
+        if known and (self._is_chip(known) or not self.targets.is_own(known)):  # not a family that the user added
             if names and known in self.targets.families:
                 self._share(names[0], known, parent=known)
             return known
@@ -109,17 +113,16 @@ class Layout:
     def _is_chip(self, name: str) -> bool:
         return self.targets.scope(name) == set(self.targets.lineage(name))
 
-    def _has_own_chips(self, name: str) -> bool:
-        """Whether it is a family that the user added: other folders in its folder are further chips."""
-        return self.targets.is_own(name) and not self._is_chip(name)
-
     def _names(self, folders: Sequence[Path], known: str | None) -> tuple[list[Path], list[Path]]:
         """The folders that name something below the one that names `known`: down to the first manual, and inside it."""
         naming = (i for i, f in enumerate(folders) if (t := self.targets.find(folder_name(f))) and t.name == known)
         start = max(naming, default=-1)
         manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
         below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
-        return [folders[i] for i in below if i <= manual], [folders[i] for i in below if i > manual]
+        chips = [folders[i] for i in below if i <= manual]
+        is_chip = [folder in self._named_inside or _is_product(folder) for folder in chips]
+        whole = next((n for n, f in enumerate(chips) if n and is_chip[n - 1] and not _is_product(f)), len(chips))
+        return chips[:whole], [folders[i] for i in below][whole:]
 
     def _share(self, folder: Path, target: str, *, parent: str) -> None:
         self.shared[folder] = SharedFolder(folder=str(folder), target=target, parent=parent)
@@ -130,6 +133,16 @@ class Layout:
         added = self.targets.get(name).name
         self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or ""), similar=similar))
         return added
+
+
+def _is_product(folder: Path) -> bool:
+    """Whether a folder has the name of a chip with a number; `batch3` and `introducing-qx7-a2` are none."""
+    name = folder_name(folder)
+    return bool(_PRODUCT.fullmatch(name)) and not is_ordinary(re.sub(r"\d", " ", name))
+
+
+def _plain(folder: Path) -> str:
+    return re.sub(r"[\W_]", "", folder_name(folder)).lower()
 
 
 def is_ordinary(name: str) -> bool:

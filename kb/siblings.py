@@ -1,20 +1,27 @@
 """Tells which chips a text is about, where it names others than its target: only the target's numbers are its facts."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from kb.targets import ROOT, Targets
 from kb.types.spellings import without
 
 SHORTEST = 4
 """Least letters and digits of a name by which a chip of another family is found: `M4` means many things."""
+LISTED, MOST_READ = 3, 2000
+"""Passages that list the beginning of a series' names with its chips, so that it is a chip too, and passages read."""
 
-_ALIKE = re.compile(r"([a-z]{2,})[-_. ]?(\d+)[a-z]*")
-"""Names whose letters a whole series has: VX10 and VX12."""
+_ALIKE = re.compile(r"([a-z]{2,})[-_. ]?\d+[a-z]*|([a-z]{2,}(?:\d+[-_. ]?|[-_. ]))[a-z]{1,2}\d+[a-z]*")
+"""Names whose beginning a whole series has: the letters of VX10 and VX12, or what QX7-A2 and QX7-B1 begin with."""
+_MEMBER = r"[a-z]{1,2}\d{1,3}"
+_NOT_ALL = r"(?![-_][a-z0-9]|(?: [\w-]+)? (?:famil|series|chips|socs|devices|boards|products|targets|mcus)|-based)"
+ONLY_NAMES = re.compile(r"(?:on|for|in|of|with|only|the|and|or|both|all|chip|[\W_])*", re.IGNORECASE)
+"""What stands beside the names in a text that only names chips."""
 _CONTRAST = re.compile(
-    r"(?:unlike|than|vs\.?|versus|like|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
+    r"(?:unlike|than|like|not|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
     r"|identical|similar|compatible|successor|predecessor|derived|based|instead|rather|other|carried over|stated)\s+"
     r"(?:from|to|with|of|on|than|between|for)|(?:same|just|not)\s+(?:as|on|for|with)(?:\s+(?:in|on|for))?)"
     r"\s+(?:(?:the|that|those|of|its|on|in|for|with|an?|older|earlier|previous|predecessor|sibling|chip|family)\s+){0,4}$",
@@ -40,8 +47,7 @@ class Siblings:
     """Finds siblings of one target in texts.
 
     A sibling is another target of its family, another that the home added, or a chip elsewhere with a telling name. If
-    the home added the target, a product with the same letters and another number is one too, even if kb does not know
-    it.
+    the home added the target, another product of its series is one too, even if kb does not know it.
     """
 
     def __init__(self, targets: Targets, name: str) -> None:
@@ -54,7 +60,9 @@ class Siblings:
         """Those below it, without the CPUs: the name of a CPU's architecture may be that of an extension."""
         self._find = targets.finder(self._scope | _others(targets, own))
         self._alike = _alike(targets, own) if targets.is_own(own) else None
-        self._numbers = {n for name in _names(targets, self._scope) for n in re.findall(r"\d+", name)}
+        self._members = set(re.findall(r"(?=(?<!\d)([a-z]{0,2}\d+))", " ".join(_names(targets, self._scope))))
+        self.begins_chip = False
+        """Whether the beginning of the names of its series is always the name of a chip."""
         self.mentions = lru_cache(1 << 12)(self._mentions)
 
     def _mentions(self, text: str) -> tuple[Mention, ...]:
@@ -65,9 +73,27 @@ class Siblings:
         return tuple(_contrasted(text, sorted(found, key=lambda mention: mention.start)))
 
     def unknown(self, text: str) -> list[Mention]:
-        """The chips of the same series that `text` names, whether or not kb knows them."""
-        named = self._alike.finditer(text) if self._alike else ()
-        return [Mention(*match.span(), match.group().lower()) for match in named if match[1] not in self._numbers]
+        """The chips of the same series that `text` names, whether or not kb knows them.
+
+        The beginning alone (QX7) may also mean the series: it is a chip if the documents list it with others, if others
+        stand beside it, or if the text says no more.
+        """
+        named = list(self._alike.finditer(text)) if self._alike else []
+        is_chip = self.begins_chip or any(match.lastindex for match in named)
+        if not is_chip and not ONLY_NAMES.fullmatch(without(text, (match.span() for match in named))):
+            return []
+        members = ((match, (match[1] or match[2] or "", *(match[3] or "").lower().split("/"))) for match in named)
+        return [
+            Mention(*match.span(), self.own if self._members.intersection(rest) else match.group().lower())
+            for match, (member, *rest) in members
+            if member.lower() not in self._members
+        ]
+
+    def lists_beginning(self, text: str) -> bool:
+        """Whether `text` lists the beginning of the series' names as one of its chips: `QX7, QX7-A2`."""
+        named = pairwise(self._alike.finditer(text)) if self._alike else ()
+        unlike = ((a, b) for a, b in named if bool(a.lastindex) != bool(b.lastindex))
+        return any(_JOINS.fullmatch(text, a.end(), b.start()) for a, b in unlike)
 
     def named(self, text: str) -> frozenset[str] | None:
         """The siblings that `text` is about, none if it also names the target; None if it names no chip."""
@@ -104,9 +130,17 @@ class Siblings:
 
 
 @lru_cache(maxsize=64)
-def siblings_of(targets: Targets, name: str) -> Siblings:
-    """The siblings of a target, cached: they need a large pattern."""
-    return Siblings(targets, name)
+def siblings_of(targets: Targets, name: str, texts_with: Callable[..., list[str]] | None = None) -> Siblings:
+    """The siblings of a target, cached: they need a large pattern.
+
+    Args:
+        texts_with: That of a catalog, whose documents tell what the beginning of the series' names means.
+    """
+    siblings = Siblings(targets, name)
+    if texts_with and (match := _ALIKE.fullmatch(siblings.own)) and match[2] and targets.is_own(name):
+        texts = texts_with([match[2].rstrip("-_. ")], targets=targets.scope(name), limit=MOST_READ)
+        siblings.begins_chip = sum(map(siblings.lists_beginning, texts)) >= LISTED
+    return siblings
 
 
 def _others(targets: Targets, own: str) -> set[str]:
@@ -132,11 +166,13 @@ def _names(targets: Targets, names: Iterable[str]) -> list[str]:
 
 
 def _alike(targets: Targets, own: str) -> re.Pattern[str] | None:
-    letters = {match[1] for name in _names(targets, [own]) if (match := _ALIKE.fullmatch(name))}
-    names = "|".join(sorted(letters))
-    return (
-        re.compile(rf"(?<![A-Za-z0-9])(?:{names})[-_]?(\d+)[A-Za-z]*(?![A-Za-z0-9])", re.IGNORECASE) if names else None
-    )
+    """A pattern for names of the series of `own`: its groups are number, suffix, and further suffixes (`QX7-B1/B2`)."""
+    found = [match for name in _names(targets, [own]) if (match := _ALIKE.fullmatch(name))]
+    letters, stems = ({re.escape(m[n].rstrip("-_. ")) for m in found if m[n]} for n in (1, 2))
+    alone = {stem for stem in stems if stem[-1].isdigit()}
+    one, two, three = ("|".join(sorted(names)) or "(?!)" for names in (letters, stems, alone))
+    named = rf"(?:{one})[-_]?(\d+)[a-z]*|(?:{two})[-_]?({_MEMBER})[a-z]*((?:/{_MEMBER})*)|(?:{three}){_NOT_ALL}"
+    return re.compile(rf"(?<![a-z0-9])(?:{named})(?![a-z0-9])", re.IGNORECASE) if found else None
 
 
 def _contrasted(text: str, mentions: Iterable[Mention]) -> Iterable[Mention]:

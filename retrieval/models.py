@@ -34,10 +34,7 @@ class Models:
             return None
         try:
             return load_embedder(
-                self._settings.embedding_model,
-                cache=cache_dir(),
-                notify=self._notify,
-                stored=self._catalog.has_vectors,
+                self._settings.embedding_model, cache=cache_dir(), notify=self._notify, stored=self._catalog.has_vectors
             )
         except MissingModelError as error:
             self._notify(f"search is lexical only: {error.message}; {error.hint}")

@@ -106,7 +106,7 @@ class SearchEngine:
         """The hits without what they say about siblings; only marked if the question may be about these, too."""
         if scope.target is None:
             return list(hits)
-        siblings = siblings_of(self.targets, scope.chip or scope.target)
+        siblings = siblings_of(self.targets, scope.chip or scope.target, self.catalog.texts_with)
         return [(of_target if scope.chip else marked)(hit, siblings) for hit in hits]
 
     def _refused(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from kb.siblings import Mention, Siblings
+from kb.siblings import ONLY_NAMES, Mention, Siblings
 from kb.types.passages import Hit, Passage
 from retrieval.excerpt import ITEM, RULE, SENTENCE, parts_of, with_headers
 from retrieval.listings import begins_inside
@@ -18,9 +18,7 @@ Span = tuple[int, int, Owners]
 TARGETS: Owners = frozenset()
 
 _CELL = re.compile(r"((?:[^|\\]|\\.)*)\|")
-_CLAUSE = re.compile(r",(?!\d)|[;()]|\b(?:and|while|whereas|but)\b")
-_NO_MORE = re.compile(r"(?:on|for|in|of|with|only|the|and|or|both|all|chip|[\W_])*", re.IGNORECASE)
-"""What stands beside the names in a text that only names chips."""
+_CLAUSE = re.compile(r",(?!\d)|[;()]|\b(?:and|while|whereas|but|vs|versus)\b")
 _MARKUP = re.compile(r"^\|?(?:[-:| ]*\|)?$|^```.*$", re.MULTILINE)
 
 
@@ -37,7 +35,7 @@ def of_target(hit: Hit, siblings: Siblings) -> Hit:
 
 def marked(hit: Hit, siblings: Siblings) -> Hit:
     """The hit, marked if its headings are about siblings."""
-    about = siblings.of_headings((hit.passage.title, *hit.passage.citation.section))
+    about = siblings.of_headings(_titles(hit.passage))
     return hit.model_copy(update={"passage": hit.passage.model_copy(update={"about": tuple(sorted(about))})})
 
 
@@ -68,11 +66,16 @@ def siblings_spans(passage: Passage, siblings: Siblings, *, clauses: bool = Fals
     Args:
         clauses: Also the clauses about a sibling in sentences that name the target, too.
     """
-    headings = siblings.of_headings((passage.title, *passage.citation.section))
+    headings = siblings.of_headings(_titles(passage))
     if not headings and not siblings.mentions(passage.body):
         return []
     code = begins_inside(passage.text, passage.kind)
     return sorted(_Reading(passage.body, siblings, headings, clauses).spans(inside_code=code))
+
+
+def _titles(passage: Passage) -> Sequence[str]:
+    """What may name the chip that a passage is about: folders and file, the document's title, and the headings."""
+    return (*passage.citation.path.split("/"), passage.title, *passage.citation.section)
 
 
 def _cut(text: str, spans: Sequence[Span], start: int, end: int) -> str:
@@ -183,9 +186,9 @@ class _Reading:
 
     def _sentences(self, block: _Block, owners: Owners) -> Iterator[Span]:
         """The sentences about siblings; one that names no chip goes on with that of the sentence before it."""
-        text = self.text[block.start : block.end].replace("\n", " ")
+        text, around = self.text[block.start : block.end].replace("\n", " "), owners
         for match in SENTENCE.finditer(text):
-            clauses = list(_clauses(match[0], self.siblings))
+            clauses = list(_clauses(match[0], self.siblings, around))
             named = self.siblings.named(match[0])
             owners = owners if named is None else named
             at = block.start + match.start()
@@ -225,7 +228,7 @@ class _Reading:
         return next((owners for owners in (of_row, above) if owners is not None), around)
 
     def _only_names(self, text: str) -> bool:
-        return bool(self.siblings.mentions(text) and _NO_MORE.fullmatch(self.siblings.without_names(text)))
+        return bool(self.siblings.mentions(text) and ONLY_NAMES.fullmatch(self.siblings.without_names(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +247,11 @@ def _lines(text: str, table: _Block) -> Iterator[_Line]:
         at += len(line)
 
 
-def _clauses(sentence: str, siblings: Siblings) -> Iterator[Span]:
-    """The clauses of a sentence that have a number, each with the siblings whose it is.
+def _clauses(sentence: str, siblings: Siblings, around: Owners = TARGETS) -> Iterator[Span]:
+    """The clauses of a sentence that have a number, each with its siblings: those `around` if nothing names a chip.
 
-    A clause without a number names the chip of the next one, and parentheses with nothing but a name that of the number
-    before them: `On the VX12 it is 120 MHz, and 50 MHz (VX10)`.
+    A clause without a number names the chip of the next one; behind parentheses, or in them with nothing but a name,
+    that of the numbers before it: `On the VX12 it is 120 MHz, and 50 MHz (VX10)`.
     """
     if not siblings.mentions(sentence):
         return
@@ -264,8 +267,11 @@ def _clauses(sentence: str, siblings: Siblings) -> Iterator[Span]:
         if number := re.search(r"\d", plain[start:end]):
             carried = [m for m in named if not m.contrast or m.end <= start + number.start()] or carried
             found.append((start, end, carried))
-        elif found and named and sentence[start] == "(" and _NO_MORE.fullmatch(plain[start:end]):
+        elif found and named and sentence[start] == "(" and ONLY_NAMES.fullmatch(plain[start:end]):
             found[-1] = (found[-1][0], end, named)
         else:
             carried = [m for m in named if not m.contrast or sentence[end : end + 1] == "("] or carried
-    yield from ((start, end, siblings.among(named)) for start, end, named in found)
+            if sentence[start] == ")" and named:
+                opened = sentence.rfind("(", 0, start)
+                found = [(first, last, own or carried * (last >= opened)) for first, last, own in found]
+    yield from ((start, end, siblings.among(named) if named else around) for start, end, named in found)

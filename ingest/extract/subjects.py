@@ -61,7 +61,7 @@ class Subjects:
             if (target := self._targets.find(f"sm_{match[1]}{match[2]}"))
         ]
         products = [m.span() for m in _PRODUCT.finditer(text) if not _TECHNICAL.fullmatch(m.group())]
-        products += [(mention.start, mention.end) for mention in self._siblings.unknown(text)]
+        products += [(m.start, m.end) for m in self._siblings.unknown(text) if m.name != self.own]
         found += [Mention(start, end, UNKNOWN) for start, end in dict(products).items() if start not in taken]
         return tuple(sorted(found, key=lambda n: n.start))
 

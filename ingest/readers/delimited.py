@@ -1,6 +1,7 @@
 """Delimited values: fields separated by commas, semicolons, tabs or bars, and quoted if they contain one."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,6 +9,7 @@ from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.source import Source
 
 _DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?\s*", re.IGNORECASE)
 _SAMPLE_LINES = 50
 _MOST_PADDING = 10
 """Largest number of cells of a table for each field of the file."""
@@ -28,7 +30,7 @@ def read(source: Source) -> ParsedDocument:
         rows = []
     if rows:
         cells = [[Cell(field) for field in row] for row in rows]
-        header_rows = 0 if all(map(_is_number, rows[0])) else 1
+        header_rows = 0 if all(map(_NUMBER.fullmatch, rows[0])) else 1
         builder.table(cells, header_rows=header_rows, row_lines=[line for line, _ in numbered])
     else:
         builder.code(source.text, 1)
@@ -58,11 +60,3 @@ def _delimiter(lines: Sequence[str]) -> str:
         return max(((count, length) for length, count in lengths.items()), default=(0, 0))
 
     return max(_DELIMITERS, key=regularity)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field.replace(",", "."))
-    except ValueError:
-        return False
-    return True

@@ -30,8 +30,14 @@ ADMONITIONS = frozenset(
 CHANGES = frozenset({"deprecated", "versionadded", "versionchanged"})
 """Their argument, a version, means nothing without their name."""
 
-CONDITIONS = frozenset({"container", "div", "grid", "ifconfig", "only"})
+_CONDITIONS = frozenset({"ifconfig", "only"})
+"""Their content holds if their argument does, such as for one of several chips."""
+
+CONTAINERS = _CONDITIONS | {"container", "div", "grid"}
 """Their argument is not text."""
+
+_FORMATS = frozenset({"and", "draft", "epub", "html", "latex", "man", "not", "or", "pdf", "texinfo", "text", "xml"})
+"""The words of a condition that says nothing about the chip: it asks for the form in which the page is shown."""
 
 PLAIN_ROLES = frozenset(
     {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}
@@ -45,9 +51,11 @@ def role_text(content: str) -> str:
     return titled[1] if titled else content.lstrip("~!")
 
 
-def is_labelled(name: str) -> bool:
-    """Whether the directive is a section titled by its argument: tabs, cards, signatures."""
-    return name in _LABELLED or ":" in name
+def label(name: str, argument: str) -> str:
+    """Return the title if the directive is a section titled by its argument: tab, card, signature, or condition."""
+    if name in _CONDITIONS:
+        return "" if _FORMATS.issuperset(re.findall(r"\w+", argument)) else f"Only: {argument}"
+    return argument if name in _LABELLED or ":" in name else ""
 
 
 def is_generated(name: str) -> bool:

@@ -17,11 +17,8 @@ _NAMES = "(include|literalinclude|csv-table)"
 _RST = re.compile(rf"^((?:[ \t]|[-*+][ \t]|\d+\.[ \t])*)\.\. {_NAMES}::[ \t]*(\S.*)?$")
 _MYST = re.compile(rf"^([ \t]*)(`{{3,}}|~{{3,}}|:{{3,}})\{{{_NAMES}\}}[ \t]*(\S.*)?$")
 _OPTION = re.compile(r"^[ \t]*:([\w-]+):[ \t]*(.*)$")
-_PARTIAL = {
-    "anchor",
-    "lines",
-    "pyobject",
-    *(f"{edge}-{at}" for edge in ("start", "end") for at in ("line", "after", "before", "at")),
+_PARTIAL = {"anchor", "lines", "pyobject"} | {
+    f"{edge}-{at}" for edge in ("start", "end") for at in ("line", "after", "before", "at")
 }
 _ANCHOR = re.compile(
     r"\bANCHOR: *(?P<begin>[\w-]+)|\bANCHOR_END: *(?P<end>[\w-]+)"
@@ -215,13 +212,8 @@ def _find_myst(lines: Sequence[str], at: int) -> Directive | None:
 
 def _write_myst(name: str, argument: str, options: dict[str, str], content: list[str]) -> list[str]:
     fence = "`" * (1 + max([2, *(len(run) for line in content for run in re.findall("`+", line))]))
-    return [
-        f"{fence}{{{name}}} {argument}",
-        *(f":{option}: {value}" for option, value in options.items()),
-        "",
-        *content,
-        fence,
-    ]
+    given = (f":{option}: {value}" for option, value in options.items())
+    return [f"{fence}{{{name}}} {argument}", *given, "", *content, fence]
 
 
 RST = Syntax(re.compile(r"\s|\.\.$|\.\. (?:[_|]|\S+\s*$)"), "See ``{}``.", _find_rst, _write_rst)

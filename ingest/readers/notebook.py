@@ -48,7 +48,7 @@ def _add_output(page: "_Page", output: dict[str, Any]) -> None:
     page.fence(output.get("traceback"))
     for data in _objects([output.get("data")]):
         if any(form.startswith("image/") for form in data):
-            page.note("[figure]")
+            page.extend([(0, "[figure]"), (0, "")])
         form = next((form for form in _FORMS if form in data), "")
         (page.fence if form in _VERBATIM else page.add)(data.get(form))
 
@@ -82,17 +82,14 @@ class _Page:
         self.numbers: list[int] = []
         self._breaks = [found.start() for found in re.finditer("\n", file)]
 
-    def note(self, text: str) -> None:
-        self._extend([(0, text), (0, "")])
-
     def add(self, source: object) -> None:
-        self._extend([*self._numbered(source), (0, "")])
+        self.extend([*self._numbered(source), (0, "")])
 
     def fence(self, source: object, language: str = "") -> None:
         if lines := self._numbered(source):
             runs = (len(run) for _, line in lines for run in _FENCE.findall(line))
             fence = "`" * (1 + max(runs, default=2))
-            self._extend([(lines[0][0], fence + language), *lines, (0, fence), (0, "")])
+            self.extend([(lines[0][0], fence + language), *lines, (0, fence), (0, "")])
 
     def _numbered(self, source: object) -> list[tuple[int, str]]:
         """The lines of a string, or of a list of strings that are lines."""
@@ -103,7 +100,7 @@ class _Page:
             for line in part.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
         ]
 
-    def _extend(self, lines: list[tuple[int, str]]) -> None:
+    def extend(self, lines: list[tuple[int, str]]) -> None:
         """What is ours and not the file's stands where the line before it does."""
         for number, line in lines:
             self.lines.append(line)

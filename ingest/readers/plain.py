@@ -64,8 +64,5 @@ def _is_laid_out(block: Sequence[tuple[int, str]]) -> bool:
 def _code(builder: DocumentBuilder, block: Sequence[tuple[int, str]]) -> None:
     """Write neighbouring drawings as one block, with the blank lines between them."""
     if block:
-        first = block[0][0]
-        lines = [""] * (block[-1][0] - first + 1)
-        for number, line in block:
-            lines[number - first] = line
-        builder.code("\n".join(lines), first)
+        lines, first, last = dict(block), block[0][0], block[-1][0]
+        builder.code("\n".join(lines.get(number, "") for number in range(first, last + 1)), first)

@@ -26,10 +26,7 @@ class VectorTables(Database):
 
     def unembedded_texts(self, model: str, *, limit: int) -> dict[str, str]:
         """The first `limit` texts that have no vector of `model` yet, by digest."""
-        rows = self._all(
-            "SELECT text_digest, text FROM unembedded WHERE model = ? ORDER BY id LIMIT ?",
-            (model, limit),
-        )
+        rows = self._all("SELECT text_digest, text FROM unembedded WHERE model = ? ORDER BY id LIMIT ?", (model, limit))
         return {row["text_digest"]: row["text"] for row in rows}
 
     def unembedded_characters(self, model: str) -> int:

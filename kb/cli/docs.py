@@ -52,8 +52,7 @@ def list_documents(target: Target = None, as_json: Json = False) -> None:
 def show_document(
     name: Annotated[str, typer.Argument(metavar="PATH", help="The path of a document or the end of it.")],
     section: Annotated[
-        str | None,
-        typer.Option(metavar="HEADING", help="Print the text of the sections with this heading."),
+        str | None, typer.Option(metavar="HEADING", help="Print the text of the sections with this heading.")
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the whole text.")] = False,
     depth: Annotated[

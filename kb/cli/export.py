@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 def export(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs or the ends of ids, or campaigns.")],
-    form: Annotated[
-        str,
-        typer.Option("--as", metavar="FORM", help="What they are written as; see above."),
-    ],
+    form: Annotated[str, typer.Option("--as", metavar="FORM", help="What they are written as; see above.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A new folder.")],
     held_out: Annotated[
         list[Path] | None,

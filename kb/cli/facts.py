@@ -253,12 +253,7 @@ def _show_answered(found: "AnsweredFacts") -> None:
 
 
 @app.command()
-def propose(
-    target: TargetName,
-    author: Authors = None,
-    budget: Allowed = None,
-    as_json: Json = False,
-) -> None:
+def propose(target: TargetName, author: Authors = None, budget: Allowed = None, as_json: Json = False) -> None:
     """Let a model answer the open questions of the worksheet.
 
     Its answers are checked as those of `kb facts answer`.

@@ -21,8 +21,7 @@ NAMES_SHOWN = 6
 
 def ingest(
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Files, folders and archives. Folder names tell the target."),
+        list[Path], typer.Argument(metavar="PATH...", help="Files, folders and archives. Folder names tell the target.")
     ],
     target: Annotated[
         str | None,

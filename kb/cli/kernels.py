@@ -211,8 +211,7 @@ def optimize(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     control: Annotated[
-        bool,
-        typer.Option("--control", help="Control run: use only the kernels that ship with kb, and write no skill."),
+        bool, typer.Option("--control", help="Control run: use only the kernels that ship with kb, and write no skill.")
     ] = False,
     rules: Annotated[
         Literal["none", "learnt", "random"],

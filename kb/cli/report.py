@@ -25,8 +25,7 @@ def report(
         ),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="FILE.html or FILE.md (default: RUN.html)."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="FILE.html or FILE.md (default: RUN.html).")
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Write it again as the run goes on, until it ends.")] = False,
     as_json: Json = False,

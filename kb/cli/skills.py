@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from kb.views.skills import SkillSummary
 
 app = typer.Typer(
-    help="Kernels, techniques and pitfalls, with their evidence.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Kernels, techniques and pitfalls, with their evidence.", no_args_is_help=True, rich_markup_mode=None
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a skill or a proposal.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is stored with the decision.")]

@@ -9,8 +9,9 @@ from kb.types.units import OTHER_UNITS, PIECES, WRITTEN, unit_of
 PLAIN_NUMBER = re.compile(r"[-−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
 PREFIXED = re.compile(r"(?<![\w.])(\d+)\s?([kKM])(?:(?![A-Za-z])|i?(?=[Bb](?:ytes?)?\b))")
 """`2K` of entries or bytes: on a chip a power of two."""
-NUMBER_WORDS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+_COUNTED = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
 seventeen eighteen nineteen twenty""".split()  # noqa: SIM905 - a list of words reads better as text
+NUMBER_WORDS = {word: float(n) for n, word in enumerate(_COUNTED)} | {"dual": 2.0, "triple": 3.0, "quad": 4.0}
 
 _NUMBER = re.compile(r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)*(?:e[+-]?\d+)?", re.IGNORECASE)
 """`4,096` is one number, `[40,48]` are two."""
@@ -28,6 +29,8 @@ _BEHIND_RANGE = re.compile(
 )
 """A range or a list with its unit behind the last number."""
 _AMOUNT = re.compile(rf"\d{_UNIT}")
+_TYPE = re.compile(r"(?:\b|_)(?:[us]?int|bits?)[(<]\d+$", re.IGNORECASE)
+"""A data type before its number of bits, and the number: `UInt(128)`, `ap_int<8>`."""
 _FLOATING = re.compile(r"fl|f\b", re.IGNORECASE)
 
 
@@ -53,7 +56,7 @@ def places(text: str) -> Iterator[Place]:
         yield Place(scaled(match), match.end())
     for match in _WORD.finditer(text):
         if match[0].lower() in NUMBER_WORDS:
-            yield Place(float(NUMBER_WORDS.index(match[0].lower())), match.end())
+            yield Place(NUMBER_WORDS[match[0].lower()], match.end())
 
 
 def scaled(prefixed: re.Match[str]) -> float:
@@ -69,8 +72,9 @@ def units_of(number: float, text: str, *, counts: bool) -> list[str]:
     """
     patterns = (_BESIDE,) if counts else (_BESIDE, _BEHIND_RANGE)
     ends = [place.end for place in places(text) if place.number == number]
-    found = (next(filter(None, (pattern.match(text, end) for pattern in patterns)), None) for end in ends)
-    return [match["unit"] if match else "" for match in found]
+    found = [next(filter(None, (pattern.match(text, end) for pattern in patterns)), None) for end in ends]
+    typed = ("bit" if _TYPE.search(text, 0, end) else "" for end in ends)
+    return [match["unit"] if match else bits for match, bits in zip(found, typed, strict=True)]
 
 
 def same_unit(one: str, other: str) -> bool:

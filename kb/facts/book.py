@@ -116,10 +116,8 @@ class FactBook:
         read = sorted(inside & self._catalog.count_by_target().keys())
         hint = f"facts are known of {', '.join(below)}" if below else "ingest a document that states facts"
         if read and self._targets.is_own(own):
-            hint = (
-                f"its documents are about {', '.join(read)}: ask about one; or, if {own} is one chip, `kb ingest` its "
-            )
-            hint += f"folder with --target {own}"
+            hint = f"its documents are about {', '.join(read)}: ask about one; or, if {own} is one chip, "
+            hint += f"`kb ingest` its folder with --target {own}"
         raise FactError(f"no document states facts of {own}", hint=hint)
 
     def answering(self, target: str, phrasings: Sequence[str]) -> list[StandingFact]:
@@ -212,10 +210,7 @@ class FactBook:
         return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
     def accept_answers(self, target: str, *, reason: str = "") -> list[Fact]:
-        """Accept what readers answered about the target, except the `waiting_answers` that are doubtful.
-
-        Returns:
-            The accepted facts.
+        """Accept what readers answered about the target, except the `waiting_answers` that are doubtful; return it.
 
         Raises:
             StoreError: the home cannot be written.

@@ -3,18 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from kb.facts.amounts import (
-    NUMBER_WORDS,
-    PLAIN_NUMBER,
-    PREFIXED,
-    places,
-    same_unit,
-    scaled,
-    units_of,
-    without_amounts,
-)
+from kb.facts.amounts import NUMBER_WORDS, PLAIN_NUMBER, PREFIXED, places, same_unit, scaled, units_of, without_amounts
 from kb.facts.quantities import NAME, SHAPE, quantities
-from kb.types.fact import LIST, RANGE, FactAnswer
+from kb.types.fact import RANGE, FactAnswer
 from kb.types.units import PIECES, WRITTEN, unit_of
 
 LONGEST_QUOTE = 600
@@ -30,6 +21,10 @@ _AMOUNT = re.compile(r"\d+(?:[.,]\d+)*\s*(\D+)")
 _SHAPE = re.compile(r"\d+(?:x\d+)+")
 _SHAPE_WRITTEN = re.compile(r"\d+(?:\s?[x×*]\s?\d+)+")
 _QUANTITY = re.compile(r"[^\W\d_]\w*")
+_NEXT = r"[`*]*(?:,\s+(?:(?:and|or)\s+)?|\s+(?:and|or)\s+|\|)[`*]*"
+_MEMBER = rf"\d[\w.]*(?:,\d{{3}})*(?:[-\s]?(?:{WRITTEN}))?"
+_LISTED = re.compile(rf"{_MEMBER}(?:{_NEXT}{_MEMBER})+")
+"""`1, 2, or 4`, `8-bit and 16-bit`, `8|16|32`."""
 
 
 def quote_spans(quote: str, text: str) -> list[tuple[int, int]]:
@@ -52,24 +47,32 @@ def _number(text: str) -> float | None:
         return scaled(prefixed)
     value = text.lower()
     if value in NUMBER_WORDS:
-        return float(NUMBER_WORDS.index(value))
+        return NUMBER_WORDS[value]
     if _HEXADECIMAL.fullmatch(value):
         return float(int(value, 16))
     return float(value.replace("−", "-")) if PLAIN_NUMBER.fullmatch(value) else None
 
 
-def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
+def plain_list(answer: FactAnswer) -> FactAnswer:
+    """The answer with a list of numbers in kb's form: `1, 2, 4` for `1, 2, or 4` and `1|2|4`."""
+    is_list = answer.unit != NAME and _LISTED.fullmatch(answer.value)
+    return answer.model_copy(update={"value": ", ".join(_parts(answer.value))}) if is_list else answer
+
+
+def refusal(answer: FactAnswer, quoted: str, around: str, after: str = "") -> str:
     """Why the answer is no fact, in words; empty if it is one.
 
     Args:
         quoted: The words of the document that the answer quotes.
         around: Headings, caption and header of the table in which they stand: the unit may stand there.
+        after: The text behind them, in which a list may go on.
     """
     if not _QUANTITY.fullmatch(answer.quantity):
         return f"{answer.quantity!r} is no name of a quantity: letters, digits and underscores are"
     if len(quoted) > LONGEST_QUOTE:
         return f"the quote has {len(quoted)} characters: quote the shortest words that state the value"
-    if answer.unit == NAME and _is_amount(answer.value):
+    amount = _AMOUNT.fullmatch(answer.value)
+    if answer.unit == NAME and (answer.value.lower() in NUMBER_WORDS or (amount and unit_of(amount[1]))):
         return f"{answer.value!r} is a number: give it as the value, with its unit, or '1' for a count"
     if answer.unit == NAME:
         return "" if quote_spans(answer.value, quoted) else f"the quote does not name {answer.value!r}"
@@ -82,6 +85,8 @@ def refusal(answer: FactAnswer, quoted: str, around: str) -> str:
             return f"{text!r} is no number, range or shape; a value in words has the unit {NAME!r}"
         if abs(number) not in numbers or (number < 0 and not re.search(r"[-−]\s?\d", quoted)):
             return f"the quote does not hold the number {text}"
+    if more := _longer_list(answer.value, quoted, after):
+        return f"the document has more values: {more}"
     return _refused_unit(answer, quoted, around)
 
 
@@ -89,15 +94,16 @@ def _parts(value: str) -> Sequence[str]:
     """The numbers of a value: the ends of a range, the members of a list, or the value itself."""
     if ends := RANGE.fullmatch(value):
         return ends.groups()
-    if LIST.fullmatch(value):
-        return value.split(", ")
-    return (value,)
+    return re.split(_NEXT, value)
 
 
-def _is_amount(words: str) -> bool:
-    """Whether words are a number in words, or a number with a unit."""
-    amount = _AMOUNT.fullmatch(words)
-    return words.lower() in NUMBER_WORDS or bool(amount and unit_of(amount[1]))
+def _longer_list(value: str, quoted: str, after: str) -> str:
+    """The list of the document of which the value is a part; empty if the value is whole, or no list."""
+    if RANGE.fullmatch(value) or len(given := {_number(text) for text in _parts(value)}) < 2:
+        return ""
+    lists = (match[0] for match in _LISTED.finditer(quoted + after) if match.start() < len(quoted))
+    longer = (one for one in lists if len(re.split(_NEXT, one)) > len(given))
+    return next((one for one in longer if given < {place.number for place in places(one)}), "")
 
 
 def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:

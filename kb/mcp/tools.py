@@ -168,8 +168,7 @@ def kb_propose_facts(
 def kb_prompt(
     kb: "KnowledgeBase",
     task: Annotated[
-        str,
-        Field(max_length=40_000, description="Python with Model, get_inputs and get_init_inputs (KernelBench)."),
+        str, Field(max_length=40_000, description="Python with Model, get_inputs and get_init_inputs (KernelBench).")
     ],
     name: Annotated[str, Field(max_length=60, description="The operation, such as softmax.")],
     interface: Annotated[Interface, Field(description="The tensors of the task: kb does not run it.")],

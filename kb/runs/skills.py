@@ -17,11 +17,7 @@ SKILLS_CONSIDERED = 8
 
 
 def need_of(
-    plan: Plan,
-    interface: Interface,
-    scope: frozenset[str],
-    siblings: frozenset[str],
-    diagnosis: Sequence[str] = (),
+    plan: Plan, interface: Interface, scope: frozenset[str], siblings: frozenset[str], diagnosis: Sequence[str] = ()
 ) -> Need:
     """What a run wants skills for."""
     return Need(

@@ -61,19 +61,8 @@ class AboutDocuments(Home):
         from ingest.pipeline import Ingest
         from kb.usecases.ingesting import ingest
 
-        work = Ingest(
-            self.catalog,
-            self.targets,
-            self.models.embedder,
-            trust,
-            hidden,
-            unknown,
-            dry_run,
-            progress,
-            exclude,
-            parent,
-            private,
-        )
+        options = trust, hidden, unknown, dry_run, progress, exclude, parent, private
+        work = Ingest(self.catalog, self.targets, self.models.embedder, *options)
         return ingest(self, work, paths, target=target)
 
     @property

@@ -17,16 +17,7 @@ from synth.briefing.fact_choice import without_repeats
 from synth.briefing.follow_up import refused_names
 from synth.briefing.questions import Question, questions_for, techniques_for
 from synth.briefing.shapes import shapes_of
-from synth.briefing.topics import (
-    Subject,
-    code_of,
-    dtypes_of,
-    family_of,
-    has_products,
-    operations_in,
-    steps_in,
-    topics,
-)
+from synth.briefing.topics import Subject, code_of, dtypes_of, family_of, has_products, operations_in, steps_in, topics
 from synth.prompts.diagnosis import diagnosis_of
 
 NOWHERE = Terms()

@@ -111,13 +111,7 @@ def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
 
 
 def decide(
-    kb: "KnowledgeBase",
-    verb: Decided,
-    name: str,
-    *,
-    by: str = "",
-    reason: str = "",
-    anyway: bool = False,
+    kb: "KnowledgeBase", verb: Decided, name: str, *, by: str = "", reason: str = "", anyway: bool = False
 ) -> Decision:
     """Accept or reject a proposal, or retire a skill. To accept what was rejected or retired takes that back.
 

@@ -10,7 +10,7 @@ from kb.catalog.words import match_expression, query_words
 from kb.errors import CitationError, FactError
 from kb.facts.book import Conflict
 from kb.facts.quantities import quantities
-from kb.facts.quotes import number_of, quote_spans, refusal
+from kb.facts.quotes import LONGEST_QUOTE, number_of, plain_list, quote_spans, refusal
 from kb.facts.resolution import holding
 from kb.facts.worksheet import FEATURES, Entry, Line, topics, worksheet
 from kb.siblings import siblings_of
@@ -21,7 +21,7 @@ from kb.types.records import FactRecord, Form
 from kb.usecases.home import Home
 from kb.usecases.searching import asked
 from kb.usecases.sheets import with_sheets
-from retrieval.excerpt import Part, parts_of, with_items_above
+from retrieval.excerpt import ITEM, Part, parts_of, with_items_above
 from retrieval.precedence import is_set_aside
 from retrieval.terms import asked_terms, states_amount, terms
 from retrieval.whose import blanked, without_siblings
@@ -48,7 +48,9 @@ _NUMBER = re.compile(r"(?<![\w.-])\d")
 _CODE = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|\|\s*`?-?(?:0x)?[0-9a-fA-F]+`?\s*\|)(?=\s|$)")
 """The mark of a list item, or a first cell that is only a number: codes of errors and values of an enumeration."""
 _FEATURES = re.compile("feature|overview|introduction|specification|limit|resource|architecture|summary", re.IGNORECASE)
-"""Headings below which manuals say what a chip has."""
+"""Headings below which manuals say what a chip has..."""
+_WHOLE = re.compile("feature|specification", re.IGNORECASE)
+"""... and those whose lists are shown whole: an instruction set or `four-stage` is no plain number."""
 _MACRO = re.compile(r"\{\{.*\}\}|\{%.*%\}")
 
 
@@ -119,7 +121,8 @@ def _stating(home: Home, target: str) -> Iterator[Passage]:
     paths = [document.path for document in home.documents.stored(own) if document.target == own]
     chunks = home.catalog.chunks_of(paths) if paths else {}
     stating = [chunk for chunk, (_, text) in chunks.items() if states_amount(text)]
-    passages = (without_siblings(p, siblings_of(home.targets, own)) for p in home.catalog.passages(stating))
+    siblings = siblings_of(home.targets, own, home.catalog.texts_with)
+    passages = (without_siblings(passage, siblings) for passage in home.catalog.passages(stating))
     return (passage for passage in passages if not passage.about)
 
 
@@ -137,22 +140,24 @@ def _features(home: Home, target: str) -> list[Passage]:
 def _telling(found: Iterable[Passage], line: Line, most: int = QUESTION_CHARACTERS) -> Iterator[Passage]:
     """The passages that fit, best first, each with its sentences and rows that may state a fact.
 
-    A part may state one if it has a number, or if the question asks for no quantity and the part has much of it. Code
-    and calls of macros never do.
+    A part may state one if it has a number, or if the question asks for no quantity and the part has much of it. A list
+    of features is whole. Code and calls of macros never state one.
     """
     room, asks = most, set[str]().union(*map(asked_terms, line.phrasings))
 
-    def tells(part: Part) -> bool:
+    def tells(part: Part, *, is_list: bool) -> bool:
         if part.kind == "line" or _MACRO.search(part.text):
             return False
         if line == FEATURES:
-            return states_amount(part.text)
+            return states_amount(part.text) or bool(is_list and ITEM.match(part.text))
         return bool(_NUMBER.search(_CODE.sub("", part.text, count=1))) or (
             not line.quantities and len(terms(part.text) & asks) >= ASKED
         )
 
     for passage in found:
-        parts = [one for part, above in with_items_above(parts_of(passage)) if tells(part) for one in (*above, part)]
+        is_list = bool(_WHOLE.search(" ".join(passage.citation.section[-1:])))
+        telling = (found for found in with_items_above(parts_of(passage)) if tells(found[0], is_list=is_list))
+        parts = [one for part, above in telling for one in (*above, part)]
         headers = (f"| {' | '.join(part.header)} |" if part.header else "" for part in parts)
         lines = dict.fromkeys(one for pair in zip(headers, (part.text for part in parts), strict=True) for one in pair)
         text = "\n".join(filter(None, lines))
@@ -220,9 +225,11 @@ def _store(home: Home, own: str, given: FactAnswer) -> Fact:
     target = home.targets.find(given.target or own)
     if target is None or target.name not in home.targets.scope(own):
         raise FactError(f"{given.target!r} is not {own} nor a relative of it", hint="name a target of its family")
+    given = plain_list(given)
     source, start, end, around, targets_own = _place(home, own, given)
-    quoted = home.catalog.text(source)[start:end]
-    if reason := refusal(given, quoted, around):
+    text = home.catalog.text(source)
+    quoted, after = text[start:end], text[end : end + LONGEST_QUOTE]
+    if reason := refusal(given, quoted, around, after):
         raise FactError(reason, hint="quote the words that state it")
     if refusal(given, targets_own, around):
         raise FactError(f"the words say it of another chip than {target.name}", hint=f"quote what they say of {own}")
@@ -255,7 +262,7 @@ def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str,
                 message = f"{passage.citation.path} has the words {given.quote!r} {n} times"
                 raise FactError(f"{message}: quote more of them, or name the passage", hint="`kb facts ask` shows ids")
             start, end = spans[0] if whole else (at + spans[0][0], at + spans[0][1])
-            ours = blanked(passage, siblings_of(home.targets, given.target or own))
+            ours = blanked(passage, siblings_of(home.targets, given.target or own, home.catalog.texts_with))
             inside = ours[max(0, start - at) : end - at] + document[max(start, at + len(ours)) : end]
             tables = (line for line in passage.text.splitlines() if line.startswith("|"))
             return source, start, end, "\n".join((passage.trail, passage.lead, *tables)), inside

@@ -62,7 +62,7 @@ class Reader:
         self._said: list[Statement] = []
         self.has_example = False
         chip = subject.targets[0]
-        self._siblings = siblings_of(home.targets, chip).named
+        self._siblings = siblings_of(home.targets, chip, home.catalog.texts_with).named
         self._scope = Scope(chip, home.targets.scope(chip), chip=chip)
 
     def answer(self, question: Question) -> Answer:

@@ -46,11 +46,7 @@ _PROBES = (
 
 
 def load_embedder(
-    name: str,
-    *,
-    cache: Path,
-    notify: Callable[[str], None],
-    stored: Callable[[str], bool] = lambda fingerprint: False,
+    name: str, *, cache: Path, notify: Callable[[str], None], stored: Callable[[str], bool] = lambda fingerprint: False
 ) -> OnnxEmbedder:
     """The embedder for the model `name`. The first use on a machine compiles it and tells the user.
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.facts.quotes import number_of, quote_spans, refusal
+from kb.facts.quotes import number_of, plain_list, quote_spans, refusal
 from kb.types.fact import FactAnswer
 
 TEXT = "Every unit owns **48 KiB** of\nscratch, in 24 banks; 1,536 entries of 16 x 16 at 1.5 GHz. It has eight cores."
@@ -66,6 +66,19 @@ def test_what_the_quote_states_is_a_fact(said: dict[str, str]) -> None:
 )
 def test_what_the_quote_does_not_state_is_refused_with_the_reason(said: dict[str, str], reason: str) -> None:
     assert reason in refused(**said)
+
+
+@pytest.mark.parametrize("after", [", or 4 bytes", " and 4", ", 4"])
+def test_a_list_that_goes_on_behind_the_quote_is_refused(after: str) -> None:
+    answer = FactAnswer(quantity="beat", value="1, 2", unit="1", quote="beats of 1, 2")
+    assert "the document has more values: 1, 2" in refusal(answer, answer.quote, "", after)
+    assert refusal(answer, answer.quote, "", ". There are 4") == ""
+
+
+def test_a_list_is_stored_in_one_form() -> None:
+    lists = [plain_list(FactAnswer(quantity="q", value=v, unit="1", quote="q")) for v in ("1, 2, or 4", "1|2|4")]
+    assert [one.value for one in lists] == ["1, 2, 4"] * 2
+    assert plain_list(FactAnswer(quantity="q", value="8, 16, and 32", unit="name", quote="q")).value == "8, 16, and 32"
 
 
 def test_a_quote_of_a_whole_page_is_refused() -> None:
@@ -131,6 +144,18 @@ def test_a_range_is_a_fact_without_a_number_if_the_quote_holds_both_ends() -> No
         ("16K bytes", "16", "KiB", True),
         ("strides of 1, 2, 4 or 8", "1, 2, 4, 8", "1", True),
         ("4x faster", "4", "x", True),
+        ("beats of 1, 2, or 4 bytes", "1, 2, or 4", "bytes", True),
+        ("beats of 1, 2, or 4 bytes", "1, 2, 4", "bytes", True),
+        ("widths of 8, 16, and 32 bits", "8, 16, and 32", "bits", True),
+        ("`lut_width 8|16|32` in bits", "8|16|32", "bits", True),
+        ("beats of 1, 2, or 4 bytes", "1, 2", "bytes", False),
+        ("8-bit, 16-bit and 32-bit data", "8, 16", "bit", False),
+        ("modes `1`, `2` or `4`", "1, 4", "1", False),
+        ("a dual bank architecture", "2", "banks", True),
+        ("| wdata | UInt(128) |", "128", "bit", True),
+        ("| wdata | UInt(128) |", "128", "byte", False),
+        ("an array of ap_int<8>", "8", "bits", True),
+        ("print(128)", "128", "bit", False),
     ],
 )
 def test_numbers_are_read_as_documents_write_them(words: str, value: str, unit: str, *, holds: bool) -> None:

@@ -54,6 +54,14 @@ def laid_out(root: Path, *files: str, ingested: str) -> dict[str, tuple[str, ...
         ("docs", {"docs/tenstorrent/tt-metal/a.md": ("tenstorrent",)}),
         ("docs", {"docs/tenstorrent/tt-isa/WormholeB0/a.md": ("wormhole", "tenstorrent")}),
         ("docs/v100", {"docs/v100/a.md": ("v100",)}),
+        ("qx7-a2", {"qx7-a2/some-blog/2025/banks_of_2/a.md": ("qx7-a2",), "qx7-a2/qx-sdk/en/b.md": ("qx7-a2",)}),
+        ("qx7", {"qx7/qx7-a2/a.md": ("qx7-a2", "qx7"), "qx7/qx7-b1/b.md": ("qx7-b1", "qx7")}),
+        ("q-xa", {"q-xa/qxa/a.md": ("q-xa",), "q-xa/qxa-sim/b.md": ("q-xa",), "q-xa/qx2/c.md": ("qx2", "q-xa")}),
+        ("qxa", {"qxa/qxa-nano/a.md": ("qxa-nano", "qxa"), "qxa/qxa-pro/b.md": ("qxa-pro", "qxa")}),
+        (
+            "manuals2025",
+            {"manuals2025/nova/a.md": ("nova", "manuals2025"), "manuals2025/lyra/b.md": ("lyra", "manuals2025")},
+        ),
         ("all", {"all/a.md": ("all",), "all/apple/m1/b.md": ("m1", "apple"), "all/nvdla/c.md": ("nvdla",)}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -126,6 +134,17 @@ def test_a_folder_that_names_no_chip_is_refused_with_what_to_do(
         laid_out(tmp_path, "docs/a.md", ingested="docs")
 
     assert "--target" in refused.value.hint
+
+
+def test_folders_that_may_be_further_chips_in_that_of_a_chip_are_reported(kb: KnowledgeBase, tmp_path: Path) -> None:
+    for name in ("qx-sdk/tools", "qx-dsp"):
+        (tmp_path / "qx7-a2" / name).mkdir(parents=True)
+        (tmp_path / "qx7-a2" / name / "a.md").write_text("# Text\n", encoding="utf-8")
+
+    report = kb.ingest([tmp_path / "qx7-a2"])
+
+    assert [new.name for new in report.new_targets] == ["qx7-a2"]
+    assert {Path(s.folder).name for s in report.shared} == {"qx-sdk", "qx-dsp"}
 
 
 def test_a_folder_in_a_family_that_ships_with_kb_is_reported(kb: KnowledgeBase, tmp_path: Path) -> None:

@@ -59,16 +59,33 @@ DOCUMENTS = {
 }
 
 
+CLAUSES = {
+    "numbers before the name": ("md", "It holds 80 KiB (16 KiB of them fast) on the Nox42.\n\nThe Nox40: 512 KiB."),
+    "values by name": ("md", 'Memory: {SIZE: Nox42="80 KiB", Nox40="512 KiB"}'),
+    "against each other": ("md", "The Nox40 has 512 KiB vs. the Nox42 with 80 KiB."),
+    "in a section of the other": ("md", "## Nox42\n\nIt holds 80 KiB (16 KiB fast).\n\n## All\n\nThe Nox40: 512 KiB."),
+}
+"""Search shows such sentences whole; of their numbers only the target's are facts."""
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[KnowledgeBase]:
     with KnowledgeBase(Settings(home=tmp_path / "home", embedding_model="none")) as kb:
         yield kb
 
 
-def ingested(kb: KnowledgeBase, folder: Path, text: str, ending: str = "md", *, known: bool = True) -> KnowledgeBase:
+def ingested(
+    kb: KnowledgeBase,
+    folder: Path,
+    text: str,
+    ending: str = "md",
+    *,
+    known: bool = True,
+    chips: tuple[str, str] = ("nox40", "nox42"),
+) -> KnowledgeBase:
     """A home with a document of nox40 that also speaks of nox42; `known`: there are documents of nox42, too."""
-    for chip, name, said in (("nox40", f"manual.{ending}", text), ("nox42", "errata.md", "# Nox42\n\nNone.\n")):
-        if known or chip == "nox40":
+    for chip, name, said in zip(chips, (f"manual.{ending}", "errata.md"), (text, "# Nox42\n\nNone.\n"), strict=True):
+        if known or chip == chips[0]:
             (folder / chip).mkdir(parents=True)
             (folder / chip / name).write_text(said if ending != "md" else f"# Manual\n\n{said}\n")
     report = kb.ingest([folder])
@@ -94,21 +111,81 @@ def test_what_a_document_says_of_a_sibling_is_marked_and_never_first(
     assert "80" not in "".join(first.excerpt) + "".join(row.shown for row in first.rows)
 
 
-@pytest.mark.parametrize(("ending", "text"), DOCUMENTS.values(), ids=DOCUMENTS.keys())
+@pytest.mark.parametrize("names", [("Nox40", "Nox42"), ("Zor7-A4", "Zor7-B2"), ("Zor-A4", "ZorB2")])
+@pytest.mark.parametrize(("ending", "text"), (DOCUMENTS | CLAUSES).values(), ids=DOCUMENTS | CLAUSES)
 def test_a_number_of_a_sibling_is_no_fact_of_the_target(
-    home: KnowledgeBase, tmp_path: Path, ending: str, text: str
+    home: KnowledgeBase, tmp_path: Path, ending: str, text: str, names: tuple[str, str]
 ) -> None:
-    kb = ingested(home, tmp_path / "docs", text, ending)
+    own, other = names
+    text = text.replace("Nox40", own).replace("Nox42", other)
+    kb = ingested(home, tmp_path / "docs", text, ending, chips=(own.lower(), other.lower()), known=own == "Nox40")
     whole = next(line for line in kb.catalog.text(next(iter(kb.catalog.states()))).splitlines() if "80 KiB" in line)
 
     answers = [
         FactAnswer(quantity="memory_size", value=value, unit="KiB", quote=quote)
         for value, quote in (("80", "80 KiB"), ("80", whole[:200]), ("512", "512 KiB"))
     ]
-    answered = kb.answer_facts("nox40", answers)
+    answered = kb.answer_facts(own, answers)
 
     assert [fact.value for fact in answered.stored] == ["512"]
-    assert {fact.value for fact in kb.catalog.facts(["nox40"])} <= {"512"}
+    assert {fact.value for fact in kb.catalog.facts([own.lower()])} <= {"512"}
+
+
+@pytest.mark.parametrize("folder", ["nox42-vectors/reference", "nox42_vectors"])
+def test_a_document_in_a_folder_of_a_sibling_is_about_the_sibling(
+    home: KnowledgeBase, tmp_path: Path, folder: str
+) -> None:
+    for name, text in ((f"nox40/{folder}", "The memory holds 80 KiB."), ("nox40", "The memory holds 512 KiB.")):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "a.md").write_text(f"# Vectors\n\n{text}\n")
+    home.ingest([tmp_path / "nox40"])
+
+    answers = [FactAnswer(quantity="memory_size", value=n, unit="KiB", quote=f"{n} KiB.") for n in ("80", "512")]
+    hits = home.search("size of the memory", target="nox40").hits
+
+    assert [fact.value for fact in home.answer_facts("nox40", answers).stored] == ["512"]
+    assert [hit.passage.about for hit in hits if "80 KiB." in hit.passage.text] == [("nox42",)]
+
+
+@pytest.mark.parametrize(
+    ("lists", "stored"),
+    [("It runs on Zor7, Zor7-A4 and Zor7-B2.\n\n", ["512"]), ("", ["80", "512"])],
+    ids=["listed", "not listed"],
+)
+def test_what_the_names_of_a_series_begin_with_is_a_chip_if_the_documents_list_it_with_others(
+    home: KnowledgeBase, tmp_path: Path, lists: str, stored: list[str]
+) -> None:
+    sections = "".join(f"## Part {n}\n\n{lists}Text.\n\n" for n in range(3))
+    text = f"{sections}## Memory\n\nThe Zor7 running at 1 GHz has 80 KiB.\n\nZor7 chips have 512 KiB."
+    kb = ingested(home, tmp_path / "docs", text, known=False, chips=("zor7-a4", "zor7-b2"))
+
+    answers = [FactAnswer(quantity="memory", value=n, unit="KiB", quote=f"{n} KiB") for n in ("80", "512")]
+
+    assert [fact.value for fact in kb.answer_facts("zor7-a4", answers).stored] == stored
+
+
+@pytest.mark.parametrize(
+    ("condition", "stored"),
+    {
+        "zor7b2": ["512"],
+        "zor7": ["512"],
+        "zor7b2 or zor7c1": ["512"],
+        "zor7b2 or zor7a4": ["80", "512"],
+        "not zor7b2": ["80", "512"],
+        "not zor7 and not zor7b2": ["80", "512"],
+        "html": ["80", "512"],
+    }.items(),
+)
+def test_a_block_with_a_condition_is_about_the_chips_of_the_condition(
+    home: KnowledgeBase, tmp_path: Path, condition: str, stored: list[str]
+) -> None:
+    inside = "   Inside\n   ------\n\n   The memory holds 80 KiB.\n"
+    text = f"Manual\n======\n\n.. only:: {condition}\n\n{inside}\nIn all 512 KiB.\n"
+    kb = ingested(home, tmp_path / "docs", text, "rst", known=False, chips=("zor7-a4", "zor7-b2"))
+
+    answers = [FactAnswer(quantity="memory", value=n, unit="KiB", quote=f"{n} KiB") for n in ("80", "512")]
+
+    assert [fact.value for fact in kb.answer_facts("zor7-a4", answers).stored] == stored
 
 
 @pytest.mark.parametrize(
@@ -164,6 +241,7 @@ def test_a_row_about_a_chip_that_nobody_knows_is_refused(home: KnowledgeBase, tm
         "Like the Nox42, it has 8 banks": set(),
         "The Nox40 and the Nox42 have 8 banks": set(),
         "It has fewer banks than the Nox41 and the Nox42": set(),
+        "Nox40 has 8 banks vs. 4 on the Nox42": set(),
         "The Nox family has 8 banks": set(),
         "A H100 has 8 banks": {"h100"},
         "A Cortex-M4 has 8 banks": set(),
@@ -174,3 +252,26 @@ def test_a_text_is_about_the_siblings_that_it_names_without_comparing(
     tmp_path: Path, text: str, about: set[str]
 ) -> None:
     assert (Siblings(Targets.load(tmp_path).with_new("nox40"), "nox40").named(text) or set()) == about
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    {
+        "The Zor7-B2 has 8 banks": {"zor7-b2"},
+        "CONFIG_ZOR7B2_BANKS": {"zor7b2"},
+        "Banks of Zor7-B1/B2": {"zor7-b1/b2"},
+        "Banks of Zor7-B2/A4/C1": set(),
+        "The Zor7-A4 and the Zor7-B2 have 8 banks": set(),
+        "Zor7": {"zor7"},
+        "Zor7 and Zor7-B2": {"zor7", "zor7-b2"},
+        "The Zor7 has 8 banks": set(),
+        "The Zor7 has 8 banks, the Zor7-B2 4": {"zor7", "zor7-b2"},
+        "The Zor7 family, unlike Zor7-B2": set(),
+        "Zor7 vector chips, not the Zor7-B2": set(),
+        "A Zor7-XL board": set(),
+    }.items(),
+)
+def test_what_stands_before_the_suffix_names_the_series_and_a_chip_beside_others_or_alone(
+    tmp_path: Path, text: str, about: set[str]
+) -> None:
+    assert (Siblings(Targets.load(tmp_path).with_new("zor7-a4"), "zor7-a4").named(text) or set()) == about

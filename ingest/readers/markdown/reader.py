@@ -276,8 +276,8 @@ class _Reader:
 
     def _prose(self, directive: _Directive) -> None:
         name, argument, options, body, line, body_line = directive
-        if directives.is_labelled(name) and argument:
-            with self._out.labelled(argument, line):
+        if label := directives.label(name, argument):
+            with self._out.labelled(label, line):
                 self.add(body, body_line)
             return
         if name in directives.ADMONITIONS and not argument:
@@ -289,7 +289,7 @@ class _Reader:
             argument = figure(options.get("alt", ""), argument)
         elif name == "table":
             self._caption, argument = argument, ""
-        elif name in directives.CONDITIONS:
+        elif name in directives.CONTAINERS:
             argument = ""
         if directives.is_generated(name):
             self.generated.add(argument)

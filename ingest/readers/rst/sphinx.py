@@ -45,14 +45,16 @@ class _Fallback(Directive):
         if name in directives.CHANGES:
             argument = f"{name}: {argument}"
         is_style = name == "class" and not _SIGNATURE.match(argument)
-        if argument and not is_style and name not in directives.CONDITIONS:
-            if directives.is_labelled(name):
-                node[LABEL] = argument
-            else:
-                paragraph = nodes.paragraph(argument, argument)
-                paragraph.line = self.lineno
-                node += paragraph
+        if not is_style and (label := directives.label(name, argument)):
+            node[LABEL] = label
+        elif argument and not is_style and name not in directives.CONTAINERS:
+            paragraph = nodes.paragraph(argument, argument)
+            paragraph.line = self.lineno
+            node += paragraph
+        memo = self.state.memo  # headings begin anew inside: they may be of any level outside
+        outside, memo.title_styles, memo.section_level = (memo.title_styles, memo.section_level), [], 0
         self.state.nested_parse(self.content, self.content_offset, node, match_titles=True)
+        memo.title_styles, memo.section_level = outside
         if directives.is_generated(name):
             for paragraph in node.findall(nodes.paragraph):
                 paragraph[GENERATED] = True
