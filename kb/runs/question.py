@@ -1,34 +1,72 @@
-"""A question to an author, which is asked while the judge works."""
+"""Questions to authors, which are asked while the judge works and others are answered."""
 
-from threading import Thread
+from collections.abc import Sequence
+from threading import Event, Thread
 
-from kb.types.protocols import Proposal, Request, Synthesizer
+from kb.runs.journal import Run
+from kb.types.protocols import Proposal
+from synth.authors.asking import Exchange, Ledger
+from synth.authors.author import AuthorError, Outcome
+from synth.authors.synthesizer import Synthesizer
+from synth.prompts.prompt import Prompt
+from synth.search.moves import Ask
+
+OVER = (Outcome.OVER_BUDGET, Outcome.OVER_SHARE)
 
 
-class Question:
-    """Asks at once, in a thread that does not outlive the process."""
+class Question(Ledger):
+    """Asks at once, in a thread that does not outlive the process, and records it in the run."""
 
-    def __init__(self, synthesizer: Synthesizer, request: Request) -> None:
-        self._synthesizer, self._request = synthesizer, request
-        self._outcome: Proposal | Exception | None = None
+    def __init__(self, run: Run, question: int, ask: Ask, synthesizer: Synthesizer, prompt: Prompt) -> None:
+        """Return when the request is recorded, so that the journal has the requests in the order of the questions."""
+        self.question, self.ask, self._run, self._prompt = question, ask, run, prompt
+        self._authors = synthesizer.recorded_in(self)
+        self._error: Exception | None = None
+        self._recorded = Event()
         self._thread = Thread(target=self._ask, daemon=True)
         self._thread.start()
+        self._recorded.wait()
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        return self._run.exchanges
+
+    def record(self, exchange: Exchange) -> None:
+        self._run.record(exchange, self.ask)
+        self._recorded.set()
 
     def _ask(self) -> None:
         try:
-            asked = {"stage": self._request.stage, "parent": self._request.base}
-            self._outcome = self._synthesizer.propose(self._request).model_copy(update=asked)
+            self._authors.ask(self._prompt)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
-            self._outcome = error
+            self._error = error
+        finally:
+            self._recorded.set()
 
     def finish(self) -> None:
-        """Wait until the answer, or why there is none, is recorded."""
+        """Wait until the reply, or why there is none, is recorded."""
         self._thread.join()
 
     def wait(self) -> Proposal:
-        """The answer. Raises what the synthesizer raised."""
+        """The answer. Raises what the authors raised.
+
+        An answer that cannot be read is asked for again only here, as is one for which there was no budget while others
+        were under way: so requests have the same order after a kill.
+        """
         self.finish()
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        assert self._outcome is not None  # noqa: S101 - the thread ends with one of both
-        return self._outcome
+        if self._error and not (isinstance(self._error, AuthorError) and self._error.outcome in OVER):
+            raise self._error
+        told = {"stage": self.ask.stage, "parent": self.ask.base}
+        return self._authors.propose(self._prompt).model_copy(update=told)
+
+
+class Questions(list[Question]):
+    """Those that led to no candidate yet, in order. Their answers are paid, and are recorded while the run is held."""
+
+    def __enter__(self) -> "Questions":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, Exception):  # an interrupt does not wait
+            for question in self:
+                question.finish()

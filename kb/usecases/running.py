@@ -15,7 +15,7 @@ from kb.types.briefing import Briefing
 from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage
 from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
@@ -24,9 +24,9 @@ from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, kept_interface, must_be_known, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
-from synth.authors.asking import Desk, Seat
+from synth.authors.asking import Desk, Notes, Seat
 from synth.authors.spending import Budget
-from synth.authors.synthesizer import AuthorSynthesizer
+from synth.authors.synthesizer import Synthesizer
 from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
 
@@ -299,7 +299,8 @@ def _synthesizer(home: Home, run: Run, share: Amounts | None = None) -> Synthesi
     seats = _seats(home, run.plan, run=run.id)
     must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
     now = Budget(dollars=share.dollars, tokens=share.tokens) if share else Budget()
-    return AuthorSynthesizer(Desk(seats, run, run.plan.budget, share=now))
+    language = written_in(home, run.plan.target, run.plan.language)
+    return Synthesizer(Desk(seats, Notes(), run.plan.budget, share=now), language)
 
 
 def _has_taken(run: Run, share: Amounts) -> bool:

@@ -164,7 +164,9 @@ def _asked(request: Request, stage: Stage) -> str:
 
 
 def _structures(request: Request) -> list[str]:
-    """Structures to choose from: those that authors planned, then those known for the operations."""
+    """Structures to choose from: the given one; else those that authors planned, then those known for the operations."""
+    if request.structure:
+        return [f"- {one_line(request.structure)}"]
     planned = [plan for attempt in request.attempts for plan in attempt.plans]
     return [f"- {one_line(form)}" for form in dict.fromkeys((*planned, *request.briefing.structures))]
 

@@ -15,7 +15,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.search.tuner import finalists, next_point
+from synth.search.tuner import FINALISTS, finalists, next_point
 
 DRAFTS = 3
 """Structures that are written before one is chosen."""
@@ -53,6 +53,8 @@ class Ask(Frozen):
     stage: Stage
     base: int = 0
     """Number of the attempt that it changes, from 1; 0 if it begins a structure."""
+    structure: str = ""
+    """The structure that it begins, as an author planned it; empty if the author chooses one."""
 
 
 class Stop(Frozen):
@@ -69,6 +71,10 @@ class State(Frozen):
 
     language: LanguageName
     attempts: tuple[Attempt, ...] = ()
+    pending: Proposal | None = None
+    """The candidate that has no verdict yet."""
+    asked: tuple[Ask, ...] = ()
+    """What led to no candidate yet, in order."""
     tried: tuple[Tried, ...] = ()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
@@ -77,9 +83,20 @@ class State(Frozen):
     seed: int = 0
     search: SearchName = "two-level"
 
+    @property
+    def waiting(self) -> tuple[Ask, ...]:
+        """What was asked that has no verdict yet, in order."""
+        own = self.pending
+        return *([Ask(stage=own.stage, base=own.parent)] if own and own.stage else []), *self.asked
 
-def next_move(state: State, *, writes: bool) -> Move:
-    """The next move.
+    @property
+    def proposed(self) -> tuple[Proposal, ...]:
+        """All candidates so far, in order."""
+        return *self.attempts, *([self.pending] if self.pending else [])
+
+
+def next_move(state: State, *, writes: bool) -> Move | None:
+    """The next move; None if an author's answer is waited for.
 
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
@@ -126,25 +143,58 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
     )
 
 
-def next_question(state: State) -> Ask | Stop:
-    """What to ask the author when everything is tuned, or while that is done."""
+def ask_ahead(state: State, evaluations: int) -> Ask | None:
+    """What to ask an author now, beside what is asked, judged and tuned already; None if nothing.
+
+    Args:
+        evaluations: Verdicts that are left. Nothing is asked that they may not reach, if all before it pass.
+    """
+    tuned = FINALISTS if state.search == "two-level" else 0
+    each = 1 + tuned * any(one.candidate.parameters for one in state.proposed)
+    needed = len(state.waiting) * each + tuned * (tuning(state) is not None)
+    ask = next_question(state) if needed < evaluations else None
+    return ask if isinstance(ask, Ask) else None
+
+
+def next_question(state: State) -> Ask | Stop | None:
+    """What to ask an author when everything is tuned, or while others are asked and kernels are judged or tuned.
+
+    Returns:
+        None if that depends on what has no verdict yet.
+    """
+    waiting = state.waiting
     if state.search == "greedy":
-        return _greedy(state.attempts)
-    written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
-    if not written:
+        return None if waiting else _greedy(state.attempts)
+    stages = [*(one.stage for one in state.attempts if one.stage), *(ask.stage for ask in waiting)]
+    if not stages:
         return Ask(stage=Stage.DRAFT)
-    last, attempt = written[-1]
-    if not attempt.evidence.passed and [one.stage for _, one in written[-FIXES:]] != [Stage.FIX] * FIXES:
-        return Ask(stage=Stage.FIX, base=last)
+    if refused := _refused(state):
+        return Ask(stage=Stage.FIX, base=refused)
     if reason := _over(state):
         return Stop(reason=reason)
     beam = _beam(state.attempts)
-    chance = random.Random(f"{state.seed} {len(written)}")  # noqa: S311 - a search, not a secret
-    begun = sum(one.stage in BEGINS for _, one in written)
+    chance = random.Random(f"{state.seed} {len(stages)}")  # noqa: S311 - a search, not a secret
+    begun = sum(stage in BEGINS for stage in stages)
     if begun < DRAFTS or not beam or chance.random() < LARGE:
-        return Ask(stage=Stage.RETHINK)
-    steps = sum(one.stage is Stage.IMPROVE for _, one in written)
-    return Ask(stage=Stage.IMPROVE, base=beam[steps % len(beam)])
+        planned = [plan for one in state.proposed for plan in one.plans][begun - 1 : begun]
+        is_free = planned or not any(ask.stage in BEGINS for ask in waiting)  # else both may choose the same
+        return Ask(stage=Stage.RETHINK, structure="".join(planned)) if is_free else None
+    base = beam[stages.count(Stage.IMPROVE) % len(beam)]
+    kernels = [one.candidate.template_digest for one in state.attempts]
+    is_free = all(kernels[base - 1] != kernels[ask.base - 1] for ask in waiting if ask.base)
+    return Ask(stage=Stage.IMPROVE, base=base) if is_free else None
+
+
+def _refused(state: State) -> int:
+    """Number of the first refused kernel that is still to be mended; 0 if there is none."""
+    mended = {one.parent for one in state.attempts if one.stage is Stage.FIX}
+    mended |= {ask.base for ask in state.waiting if ask.stage is Stage.FIX}
+    in_row = [0]
+    for number, one in enumerate(state.attempts, start=1):
+        in_row.append(1 + in_row[one.parent] if one.stage is Stage.FIX else 0)
+        if one.stage and not one.evidence.passed and number not in mended and in_row[number] < FIXES:
+            return number
+    return 0
 
 
 def _greedy(attempts: Sequence[Attempt]) -> Ask:

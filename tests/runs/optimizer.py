@@ -36,7 +36,7 @@ def go_on(order: dict[str, Any]) -> None:
     judge = FakeJudge(home / "judged.log", pause_s, estimate_s=pause_s / 10, task=TASK_WITH_SUM)
     run, log = Runs(home).get(order["run"]), home / "paid.log"
     authors = [LoggedAuthor(Path(folder), log, pause_s) for folder in order["answers"]]
-    loop_of(run, home, Path(order["shipped"])).optimize(asking(run, *authors) if authors else None, judge)
+    loop_of(run, home, Path(order["shipped"])).optimize(asking(*authors) if authors else None, judge)
 
 
 def main() -> None:
