@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 
 from kb.errors import RunError
 from kb.runs.journal import JournalEntry, Run, SynthesizerKind
 from kb.runs.publish import write_back
-from kb.runs.question import OVER, Question, Questions
+from kb.runs.question import Question
 from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
@@ -17,7 +18,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Tried
 from kb.types.terms import Terms
-from synth.authors.author import AuthorError, Outcome
+from synth.authors.author import OVER, AuthorError, Outcome
 from synth.authors.synthesizer import Synthesizer
 from synth.briefing.follow_up import refused_names
 from synth.prompts.attempts import stage_of
@@ -97,12 +98,14 @@ class Loop:
     def _search(self, synthesizer: Synthesizer | None, judge: Judge, pauses: Callable[[], bool]) -> str:
         """Returns why the run is finished; empty if it only pauses."""
         skills = () if synthesizer else self._skills(judge.interface)
-        with Questions() as questions:
+        questions = list[Question]()
+        with ExitStack() as open_questions:
             while self.run.step <= self.run.plan.evaluations:
                 if pauses():
                     return ""
                 while synthesizer and (question := self._ahead(synthesizer, judge.interface, questions)):
                     questions.append(question)
+                    open_questions.push(question.finish)  # the answer is paid, and is recorded while the run is held
                 if self.run.pending:
                     self._judge(self.run.pending, judge)
                     continue

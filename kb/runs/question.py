@@ -6,12 +6,10 @@ from threading import Event, Thread
 from kb.runs.journal import Run
 from kb.types.protocols import Proposal
 from synth.authors.asking import Exchange, Ledger
-from synth.authors.author import AuthorError, Outcome
+from synth.authors.author import OVER, AuthorError
 from synth.authors.synthesizer import Synthesizer
 from synth.prompts.prompt import Prompt
 from synth.search.moves import Ask
-
-OVER = (Outcome.OVER_BUDGET, Outcome.OVER_SHARE)
 
 
 class Question(Ledger):
@@ -43,9 +41,10 @@ class Question(Ledger):
         finally:
             self._recorded.set()
 
-    def finish(self) -> None:
-        """Wait until the reply, or why there is none, is recorded."""
-        self._thread.join()
+    def finish(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        """Wait until the reply, or why there is none, is recorded; not when a context exits by an interrupt."""
+        if kind is None or issubclass(kind, Exception):
+            self._thread.join()
 
     def wait(self) -> Proposal:
         """The answer. Raises what the authors raised.
@@ -58,15 +57,3 @@ class Question(Ledger):
             raise self._error
         told = {"stage": self.ask.stage, "parent": self.ask.base}
         return self._authors.propose(self._prompt).model_copy(update=told)
-
-
-class Questions(list[Question]):
-    """Those that led to no candidate yet, in order. Their answers are paid, and are recorded while the run is held."""
-
-    def __enter__(self) -> "Questions":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, Exception):  # an interrupt does not wait
-            for question in self:
-                question.finish()

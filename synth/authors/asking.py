@@ -6,7 +6,6 @@ Which author is next, what is spent and how a request is made follow from the re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -15,7 +14,7 @@ from threading import Lock
 from typing import Protocol
 
 from kb.types.base import Frozen, tokens_of
-from synth.authors.author import PASSING, Ask, Author, AuthorError, Outcome, Usage
+from synth.authors.author import OVER, PASSING, Ask, Author, AuthorError, Outcome, Usage
 from synth.authors.spending import Budget, Model
 
 OUTPUT_TOKENS = 16_000
@@ -144,8 +143,8 @@ class Desk:
     sleep: Callable[[float], None] = time.sleep
     share: Budget = field(default_factory=Budget)
     """What may be spent of the budget for now, in all."""
-    lock: AbstractContextManager[bool] = field(default_factory=Lock)
-    """Held while a request is recorded; questions that are asked at the same time share it."""
+    lock: Lock = field(default_factory=Lock)
+    """Held to record a request; questions that are asked at the same time share it."""
 
     def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
         """The reply of the author whose turn it is, or of the next one if that fails. Arguments as in `Ask`.
@@ -159,7 +158,7 @@ class Desk:
             try:
                 return self._patiently(seat, ask)
             except AuthorError as error:
-                if error.outcome in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
+                if error.outcome in OVER:
                     raise
                 failure = error
         assert failure is not None  # noqa: S101 - a run has an author
@@ -209,8 +208,8 @@ class Desk:
         most = seat.most(len(ask.text.encode()), ask.output_tokens)
         with self.lock:
             ask = ask.model_copy(update={"number": self._before()[seat.author.name] + 1})
-            own = {"number": len(self.ledger.exchanges) + 1, "question": self.ledger.question}
-            asked = most.model_copy(update=own)
+            number = len(self.ledger.exchanges) + 1
+            asked = most.model_copy(update={"number": number, "question": self.ledger.question})
             self._must_afford(asked)
             self.ledger.record(asked)
         try:

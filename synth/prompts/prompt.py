@@ -164,7 +164,7 @@ def _asked(request: Request, stage: Stage) -> str:
 
 
 def _structures(request: Request) -> list[str]:
-    """Structures to choose from: the given one; else those that authors planned, then those known for the operations."""
+    """The given structure; or those to choose from: that authors planned, then those known for the operations."""
     if request.structure:
         return [f"- {one_line(request.structure)}"]
     planned = [plan for attempt in request.attempts for plan in attempt.plans]

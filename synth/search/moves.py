@@ -84,15 +84,19 @@ class State(Frozen):
     search: SearchName = "two-level"
 
     @property
-    def waiting(self) -> tuple[Ask, ...]:
-        """What was asked that has no verdict yet, in order."""
-        own = self.pending
-        return *([Ask(stage=own.stage, base=own.parent)] if own and own.stage else []), *self.asked
-
-    @property
     def proposed(self) -> tuple[Proposal, ...]:
         """All candidates so far, in order."""
         return *self.attempts, *([self.pending] if self.pending else [])
+
+    @property
+    def asks(self) -> list[Ask]:
+        """All that was asked, in order."""
+        return [*(Ask(stage=one.stage, base=one.parent) for one in self.proposed if one.stage), *self.asked]
+
+    @property
+    def waiting(self) -> list[Ask]:
+        """What was asked that has no verdict yet."""
+        return self.asks[sum(one.stage is not None for one in self.attempts) :]
 
 
 def next_move(state: State, *, writes: bool) -> Move | None:
@@ -162,10 +166,9 @@ def next_question(state: State) -> Ask | Stop | None:
     Returns:
         None if that depends on what has no verdict yet.
     """
-    waiting = state.waiting
+    waiting, stages = state.waiting, [ask.stage for ask in state.asks]
     if state.search == "greedy":
         return None if waiting else _greedy(state.attempts)
-    stages = [*(one.stage for one in state.attempts if one.stage), *(ask.stage for ask in waiting)]
     if not stages:
         return Ask(stage=Stage.DRAFT)
     if refused := _refused(state):
@@ -187,9 +190,7 @@ def next_question(state: State) -> Ask | Stop | None:
 
 def _refused(state: State) -> int:
     """Number of the first refused kernel that is still to be mended; 0 if there is none."""
-    mended = {one.parent for one in state.attempts if one.stage is Stage.FIX}
-    mended |= {ask.base for ask in state.waiting if ask.stage is Stage.FIX}
-    in_row = [0]
+    mended, in_row = {ask.base for ask in state.asks if ask.stage is Stage.FIX}, [0]
     for number, one in enumerate(state.attempts, start=1):
         in_row.append(1 + in_row[one.parent] if one.stage is Stage.FIX else 0)
         if one.stage and not one.evidence.passed and number not in mended and in_row[number] < FIXES:
