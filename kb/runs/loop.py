@@ -123,6 +123,8 @@ class Loop:
 
     def _ahead(self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question]) -> Question | None:
         """The next question, while others are asked; first those that a kill cut off. None if nothing can be asked."""
+        if any(question.error for question in questions):
+            return None
         state = self._state((), questions)
         number = self.run.question + len(state.waiting)
         ask = self.run.asked.get(number) or ask_ahead(state, self.run.evaluations_left)
@@ -131,7 +133,7 @@ class Loop:
     def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask, number: int) -> Question:
         prompt = self.run.prompt(number) if number in self.run.asked else None
         if not prompt:
-            prompt = build_prompt(self.request(interface, ask.stage, base=ask.base, structure=ask.structure))
+            prompt = build_prompt(self.request(interface, ask))
             self.run.keep_prompt(prompt, number)
         return Question(self.run, number, ask, synthesizer, prompt)
 
@@ -167,7 +169,7 @@ class Loop:
         return State(
             language=run.plan.language,
             attempts=run.attempts,
-            pending=run.pending,
+            pending=(run.pending,) if run.pending else (),
             asked=tuple(question.ask for question in questions),
             tried=run.tried,
             skills=skills,
@@ -283,26 +285,18 @@ class Loop:
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
         return [self._propose(proposal)]
 
-    def request(
-        self, interface: Interface, stage: Stage | None = None, *, base: int = 0, structure: str = ""
-    ) -> Request:
-        """The synthesizer's request for the next candidate.
-
-        Args:
-            stage: What it is for (default: it follows from the attempts).
-            base: As in `Request`, and so is `structure`.
-        """
+    def request(self, interface: Interface, ask: Ask | None = None) -> Request:
+        """What an author is told who is asked for a candidate (default: for what follows from the attempts)."""
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
-        stage = stage or stage_of(attempts)
+        ask = ask or Ask(stage=stage_of(attempts))
         if not plan.documents:  # their rates say what limits a kernel
             attempts = tuple(_without_limit(one) for one in attempts)
-        briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
+        briefing, terms = self.brief(interface, attempts[: ask.base or None], ask.stage, skills)
         is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search == "two-level"
         return Request(
-            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
-            base=base, structure=structure, is_searched=is_searched, briefing=briefing, skills=skills,
-            rules=self._rules(stage, base), attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens,
-            seed=plan.seed,
+            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, **vars(ask),
+            is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(ask.stage, ask.base),
+            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
     @property

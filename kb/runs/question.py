@@ -19,7 +19,7 @@ class Question(Ledger):
         """Return when the request is recorded, so that the journal has the requests in the order of the questions."""
         self.question, self.ask, self._run, self._prompt = question, ask, run, prompt
         self._authors = synthesizer.recorded_in(self)
-        self._error: Exception | None = None
+        self.error: Exception | None = None  # why there is no reply
         self._recorded = Event()
         self._thread = Thread(target=self._ask, daemon=True)
         self._thread.start()
@@ -37,7 +37,7 @@ class Question(Ledger):
         try:
             self._authors.ask(self._prompt)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
-            self._error = error
+            self.error = error
         finally:
             self._recorded.set()
 
@@ -53,7 +53,6 @@ class Question(Ledger):
         were under way: so requests have the same order after a kill.
         """
         self.finish()
-        if self._error and not (isinstance(self._error, AuthorError) and self._error.outcome in OVER):
-            raise self._error
-        told = {"stage": self.ask.stage, "parent": self.ask.base}
-        return self._authors.propose(self._prompt).model_copy(update=told)
+        if self.error and not (isinstance(self.error, AuthorError) and self.error.outcome in OVER):
+            raise self.error
+        return self._authors.propose(self._prompt).model_copy(update={"stage": self.ask.stage, "parent": self.ask.base})

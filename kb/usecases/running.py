@@ -29,6 +29,7 @@ from synth.authors.spending import Budget
 from synth.authors.synthesizer import Synthesizer
 from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
+from synth.search.moves import Ask
 
 
 class Submission(Frozen):
@@ -97,7 +98,7 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
     same = [run for run in home.runs if begins(run.plan) == begins(plan) and run.attempts]
     if same:
         run = same[-1]
-        return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, stage))
+        return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, Ask(stage=stage)))
     if stage is not Stage.DRAFT:
         raise RunError(
             f"no run of {plan.task.name} for {plan.target} in {plan.language} has an attempt to {stage}",

@@ -71,8 +71,8 @@ class State(Frozen):
 
     language: LanguageName
     attempts: tuple[Attempt, ...] = ()
-    pending: Proposal | None = None
-    """The candidate that has no verdict yet."""
+    pending: tuple[Proposal, ...] = ()
+    """The candidate that has no verdict yet, if there is one."""
     asked: tuple[Ask, ...] = ()
     """What led to no candidate yet, in order."""
     tried: tuple[Tried, ...] = ()
@@ -86,7 +86,7 @@ class State(Frozen):
     @property
     def proposed(self) -> tuple[Proposal, ...]:
         """All candidates so far, in order."""
-        return *self.attempts, *([self.pending] if self.pending else [])
+        return *self.attempts, *self.pending
 
     @property
     def asks(self) -> list[Ask]:
@@ -148,24 +148,15 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 
 
 def ask_ahead(state: State, evaluations: int) -> Ask | None:
-    """What to ask an author now, beside what is asked, judged and tuned already; None if nothing.
-
-    Args:
-        evaluations: Verdicts that are left. Nothing is asked that they may not reach, if all before it pass.
-    """
-    tuned = FINALISTS if state.search == "two-level" else 0
-    each = 1 + tuned * any(one.candidate.parameters for one in state.proposed)
-    needed = len(state.waiting) * each + tuned * (tuning(state) is not None)
+    """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
+    each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
+    needed = len(state.waiting) * each + FINALISTS * (tuning(state) is not None)
     ask = next_question(state) if needed < evaluations else None
     return ask if isinstance(ask, Ask) else None
 
 
 def next_question(state: State) -> Ask | Stop | None:
-    """What to ask an author when everything is tuned, or while others are asked and kernels are judged or tuned.
-
-    Returns:
-        None if that depends on what has no verdict yet.
-    """
+    """What to ask an author beside what is under way; None if that depends on a verdict that is waited for."""
     waiting, stages = state.waiting, [ask.stage for ask in state.asks]
     if state.search == "greedy":
         return None if waiting else _greedy(state.attempts)
@@ -182,10 +173,11 @@ def next_question(state: State) -> Ask | Stop | None:
         planned = [plan for one in state.proposed for plan in one.plans][begun - 1 : begun]
         is_free = planned or not any(ask.stage in BEGINS for ask in waiting)  # else both may choose the same
         return Ask(stage=Stage.RETHINK, structure="".join(planned)) if is_free else None
-    base = beam[stages.count(Stage.IMPROVE) % len(beam)]
     kernels = [one.candidate.template_digest for one in state.attempts]
-    is_free = all(kernels[base - 1] != kernels[ask.base - 1] for ask in waiting if ask.base)
-    return Ask(stage=Stage.IMPROVE, base=base) if is_free else None
+    changed = {kernels[ask.base - 1] for ask in waiting if ask.base}
+    turn = stages.count(Stage.IMPROVE) % len(beam)
+    free = [base for base in (*beam[turn:], *beam[:turn]) if kernels[base - 1] not in changed]
+    return Ask(stage=Stage.IMPROVE, base=free[0]) if free else None
 
 
 def _refused(state: State) -> int:

@@ -1,22 +1,24 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kb.errors import RunError
 from kb.runs import loop
-from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
+from kb.runs.journal import JOURNAL, JournalEntry, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
-from kb.types.evidence import Estimate
+from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate
-from kb.types.protocols import Attempt
+from kb.types.protocols import Attempt, Stage
 from kb.types.skill import SkillKind, SkillStanding
 from kb.views.answers import candidates_by_request
 from synth.authors import author
-from synth.authors.asking import Exchange
+from synth.authors.asking import OUTPUT_TOKENS, Exchange
 from synth.authors.author import Reply, Usage
+from synth.authors.spending import Budget
 from synth.search import moves
 from tests.runs.fakes import (
     BEST,
@@ -272,22 +274,87 @@ def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
 
 
 class Fresh(PaidAuthor):
-    """Writes another kernel each time, with the same parameters."""
+    """Plans two other structures, and writes another kernel each time: with the same parameters, or without."""
+
+    def __init__(self, log: Path, pause_s: float = 0.0, *, tuned: bool = True) -> None:
+        super().__init__(log, pause_s)
+        self.tuned = tuned
 
     def answer(self, ask: author.Ask) -> Reply:
         time.sleep(self.pause_s)
         source = candidate().source.replace("row sum", f"row sum {ask.number}")
-        return Reply(text=f"note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
+        source = source if self.tuned else source.replace("// tune", "// not tuned")
+        plans = "plan: by rows\nplan: by columns\n" if ask.number == 1 else ""
+        return Reply(text=f"{plans}note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
+
+
+def kinds_of(run: Run) -> list[str]:
+    """What happened, in order, with the number of the question or the candidate."""
+    return [f"{entry.kind} {entry.exchange.question if entry.exchange else entry.step}" for entry in run.entries]
+
+
+def test_the_planned_structures_are_asked_for_while_the_first_kernel_is_judged(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, slow = start(home, evaluations=3), FakeJudge(tmp_path / "judged.log", 0.1)
+
+    loop_of(run, home, library).optimize(asking(Fresh(tmp_path / "paid.log", 0.2, tuned=False)), slow)
+
+    assert kinds_of(run)[:6] == ["asked 1", "answered 1", "proposed 1", "asked 2", "asked 3", "judged 1"]
+    assert [run.asked[number].structure for number in run.asked] == ["", "by rows", "by columns"]
+    prompts = [run.prompt(number) for number in run.asked]
+    assert [prompt and ("by rows" in prompt.text, "by columns" in prompt.text) for prompt in prompts] == [
+        (False, False), (True, False), (False, True),
+    ]  # fmt: skip
+
+
+def test_what_does_not_fit_the_budget_beside_others_is_asked_when_these_are_answered(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, authors = start(home, evaluations=3), asking(Fresh(tmp_path / "paid.log", 0.2, tuned=False))
+    most = authors.desk.seats[0].most(10_000, OUTPUT_TOKENS).usage.total
+    authors = replace(authors, desk=replace(authors.desk, budget=Budget(tokens=most)))
+
+    loop_of(run, home, library).optimize(authors, FakeJudge(tmp_path / "judged.log", 0.1))
+
+    asked = [kind for kind in kinds_of(run) if "ed 3" in kind or "ed 2" in kind]
+    assert asked.index("answered 2") < asked.index("asked 3")
+    assert (len(run.attempts), run.ended) == (3, "all evaluations are spent")
+
+
+def test_a_paid_reply_in_the_journal_of_an_earlier_version_is_used(home: Path, library: Path, tmp_path: Path) -> None:
+    run, writer = start(home, evaluations=1), Fresh(tmp_path / "paid.log", tuned=False)
+    text = writer.answer(author.Ask(system="", said=(), output_tokens=1)).text
+    reply = Exchange(number=1, author="paid", answered=True, text=text)
+    run.append(JournalEntry(kind="answered", step=1, exchange=reply, ask=moves.Ask(stage=Stage.DRAFT)))
+    again, other = Runs(home).get(run.id), Remembering(tmp_path / "paid.log")
+
+    loop_of(again, home, library).optimize(asking(other), FakeJudge(tmp_path / "judged.log"))
+
+    assert [attempt.note for attempt in again.attempts] == ["1"]
+    assert len(again.exchanges) == 1
+
+
+class Rising(FakeJudge):
+    """Finds each kernel faster than the one before it, so that the search does not stop."""
+
+    def verify(self, one: Candidate) -> Evidence:
+        super().verify(one)
+        return evidence_of(one, speedup=1.0 + 0.1 * len(self.log.read_text().splitlines()))
 
 
 @pytest.mark.alone
-def test_the_device_works_most_of_the_time_while_an_author_is_slow(home: Path, library: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("tuned", "evaluations"), [(True, 12), (False, 8)], ids=["with parameters", "without"])
+def test_the_device_works_most_of_the_time_while_an_author_is_slow(
+    home: Path, library: Path, tmp_path: Path, evaluations: int, *, tuned: bool
+) -> None:
     """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
-    run = start(home, evaluations=12)
-    slow = FakeJudge(tmp_path / "judged.log", 0.3, estimate_s=0.03)
+    run = start(home, evaluations=evaluations)
+    slow = Rising(tmp_path / "judged.log", 0.3, estimate_s=0.03)
+    writer = Fresh(tmp_path / "paid.log", 0.6, tuned=tuned)
     begin = time.monotonic()
 
-    loop_of(run, home, library).optimize(asking(Fresh(tmp_path / "paid.log", 0.6)), slow)
+    loop_of(run, home, library).optimize(asking(writer), slow)
 
     assert slow.busy_s / (time.monotonic() - begin) > 0.6
 

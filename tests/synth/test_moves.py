@@ -125,8 +125,8 @@ def small_steps(*asked: Ask) -> State:
     ("state", "asks"),
     [
         (State(language="cpp"), [Ask(stage=DRAFT)]),
-        (State(language="cpp", pending=PLANNED), [BY_ROWS, BY_COLUMNS]),
-        (State(language="cpp", pending=PLANNED, asked=(BY_ROWS,)), [BY_COLUMNS]),
+        (State(language="cpp", pending=(PLANNED,)), [BY_ROWS, BY_COLUMNS]),
+        (State(language="cpp", pending=(PLANNED,), asked=(BY_ROWS,)), [BY_COLUMNS]),
         (state_after((DRAFT, 1.0)), [Ask(stage=RETHINK)]),
         (state_after((DRAFT, REFUSED), (RETHINK, REFUSED)), [fix(1), fix(2), Ask(stage=RETHINK)]),
         (small_steps(), [Ask(stage=IMPROVE, base=5), Ask(stage=IMPROVE, base=4)]),
@@ -144,8 +144,8 @@ def test_what_is_asked_while_other_kernels_are_written_and_judged(state: State, 
 
 
 def test_nothing_is_asked_that_the_evaluations_may_not_reach() -> None:
-    planned = State(language="cpp", pending=PLANNED)
-    tuned = planned.model_copy(update={"pending": PLANNED.model_copy(update={"candidate": candidate(CPP)})})
+    planned = State(language="cpp", pending=(PLANNED,))
+    tuned = planned.model_copy(update={"pending": (PLANNED.model_copy(update={"candidate": candidate(CPP)}),)})
 
     assert [len(all_ahead(planned, evaluations)) for evaluations in (1, 2, 3)] == [0, 1, 2]
     assert [len(all_ahead(tuned, evaluations)) for evaluations in (3, 4, 6, 7)] == [0, 1, 1, 2]
@@ -153,7 +153,7 @@ def test_nothing_is_asked_that_the_evaluations_may_not_reach() -> None:
 
 
 def test_a_greedy_search_waits_for_each_verdict() -> None:
-    greedy = State(language="cpp", pending=PLANNED, search="greedy")
+    greedy = State(language="cpp", pending=(PLANNED,), search="greedy")
 
     assert not all_ahead(greedy)
     assert next_move(greedy, writes=True) is None
