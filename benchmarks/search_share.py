@@ -13,12 +13,12 @@ import tempfile
 import time
 from itertools import cycle, islice
 from pathlib import Path
+from unittest import mock
 
 import kb as knowledge
 from benchmarks.origin import write_result
 from benchmarks.sized_task import sized_task
 from kb.runs.journal import Run
-from kb.usecases import authors
 from kb.usecases.knowledge_base import KnowledgeBase
 from synth.authors.author import Ask, Reply
 from synth.authors.recorded import RecordedAuthor
@@ -26,6 +26,7 @@ from synth.authors.recorded import RecordedAuthor
 LIBRARIES = ("kb-hardware", "torch")
 ANSWERS = 12
 TUNED = re.compile(r" *// tune:.*")
+AUTHOR = "kb.usecases.authors.RecordedAuthor"
 CODE = re.compile(r"^```cpp$", re.MULTILINE)
 
 
@@ -48,7 +49,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     SlowAuthor.answer_s = options.answer_s
-    authors.RecordedAuthor = SlowAuthor
     texts = [file.read_text(encoding="utf-8") for file in sorted(options.answers.iterdir())]
     without = [TUNED.sub("", text) for text in texts]
     runs = {}
@@ -58,7 +58,7 @@ def main() -> None:
             answers.mkdir()
             for number, text in enumerate(islice(cycle(own), ANSWERS)):
                 (answers / f"{number:03}.md").write_text(CODE.sub(f"```cpp\n// {number}", text), encoding="utf-8")
-            with knowledge.open(Path(folder) / "home") as kb:
+            with knowledge.open(Path(folder) / "home") as kb, mock.patch(AUTHOR, SlowAuthor):
                 runs[f"{name}, {count} evaluations"] = measured(kb, answers, options.target, count)
     told = {"answer_s": options.answer_s, "load_average": os.getloadavg()[0], "runs": runs}
     write_result(options.out, told, LIBRARIES)

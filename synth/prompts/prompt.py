@@ -143,6 +143,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         attempts=[item.text for item in by_kind["attempt"]],
         asked=_asked(request, stage),
         structures=_structures(request) if stage is Stage.RETHINK else (),
+        is_planned=bool(request.structure),
         answer_form=answer_format(
             request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
         ),

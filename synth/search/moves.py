@@ -2,7 +2,8 @@
 
 Two levels: an author writes structures, and the tuner finds the values of their parameters. The structures are searched
 with a beam of two: small steps change one of the two fastest, large steps begin another structure (the values are those
-of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a row.
+of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a row. While a kernel is judged or tuned,
+authors are asked for those that do not depend on its verdict: planned structures, corrections, a step from the other.
 """
 
 import random
