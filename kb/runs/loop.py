@@ -14,6 +14,7 @@ from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
+from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Tried
@@ -27,6 +28,7 @@ from synth.prompts.prompt import SKILLS, Prompt, build_prompt
 from synth.search.moves import Ask, Measure, State, Stop, Submit, ask_ahead, next_move, next_question, tuning
 
 SPENT = "all evaluations are spent"
+NO_LIMIT = Amounts()
 OnAttempt = Callable[[int, Attempt], None]
 """Called with each judged candidate and its number."""
 
@@ -40,11 +42,6 @@ hardware and of the judge."""
 
 def ignore(step: int, attempt: Attempt) -> None:
     """The `OnAttempt` that does nothing."""
-
-
-def never() -> bool:
-    """Of a run that pauses nowhere."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Loop:
         judge: Judge,
         *,
         minutes: float | None = None,
-        pauses: Callable[[], bool] = never,
+        share: Amounts = NO_LIMIT,
     ) -> None:
         """Continue until the evaluations are spent, the search stops, or the time is up.
 
@@ -78,7 +75,7 @@ class Loop:
 
         Args:
             synthesizer: Writes kernels; without it they come from skills.
-            pauses: Called between two steps; the run pauses when it returns true.
+            share: Verdicts and the judge's minutes, in all, after which the run pauses.
 
         Raises:
             RunError: the run is over, or another process holds it.
@@ -86,24 +83,28 @@ class Loop:
             JudgeError: the judge is at fault.
         """
         deadline = time.monotonic() + minutes * 60 if minutes is not None else inf
+        most_s = share.minutes * 60 if share.minutes is not None else inf
+        most = min(self.run.plan.evaluations, inf if share.evaluations is None else share.evaluations)
         with self.run.held():
             self.run.must_be_open()
             try:
-                reason = self._search(synthesizer, judge, lambda: time.monotonic() > deadline or pauses())
+                reason = self._search(
+                    synthesizer, judge, most, lambda: time.monotonic() > deadline or self.run.judged_s >= most_s
+                )
             finally:
                 self._write_back(judge.interface)
             if reason:
                 self._end(reason)
 
-    def _search(self, synthesizer: Synthesizer | None, judge: Judge, pauses: Callable[[], bool]) -> str:
-        """Returns why the run is finished; empty if it only pauses."""
+    def _search(self, synthesizer: Synthesizer | None, judge: Judge, most: float, is_late: Callable[[], bool]) -> str:
+        """Returns why the run is finished; empty if it only pauses, after `most` verdicts or late."""
         skills = () if synthesizer else self._skills(judge.interface)
         questions = list[Question]()
         with ExitStack() as open_questions:
-            while self.run.step <= self.run.plan.evaluations:
-                if pauses():
+            while self.run.step <= most:
+                if is_late():
                     return ""
-                while synthesizer and (question := self._ahead(synthesizer, judge.interface, questions)):
+                while synthesizer and (question := self._ahead(synthesizer, judge.interface, questions, most)):
                     questions.append(question)
                     open_questions.push(question.finish)  # the answer is paid, and is recorded while the run is held
                 if self.run.pending:
@@ -119,15 +120,17 @@ class Loop:
                         return _over_budget(error)
                 elif isinstance(move, Stop):
                     return move.reason
-        return SPENT
+        return SPENT if self.run.step > self.run.plan.evaluations else ""
 
-    def _ahead(self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question]) -> Question | None:
+    def _ahead(
+        self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question], most: float
+    ) -> Question | None:
         """The next question, while others are asked; first those that a kill cut off. None if nothing can be asked."""
         if any(question.error for question in questions):
             return None
         state = self._state((), questions)
         number = self.run.question + len(state.waiting)
-        ask = self.run.asked.get(number) or ask_ahead(state, self.run.evaluations_left)
+        ask = self.run.asked.get(number) or ask_ahead(state, most - len(self.run.attempts))
         return self._question(synthesizer, interface, ask, number) if ask else None
 
     def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask, number: int) -> Question:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from kb.errors import FactError, RunError
 from kb.exports.kernel_file import kernel_file
 from kb.runs.journal import KERNEL_FILE, Plan, Rules, Run, SynthesizerKind
-from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, ignore
+from kb.runs.loop import NO_LIMIT, Brief, Loop, OnAttempt, OnStart, ignore
 from kb.runs.skills import fitting_skills, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
@@ -204,9 +204,7 @@ def _drive(
 ) -> None:
     """Continue a run, and write its best kernel as a file that runs without kb, however the run stops."""
     try:
-        loop.optimize(
-            synthesizer, judge, minutes=minutes, pauses=lambda: share is not None and _has_taken(loop.run, share)
-        )
+        loop.optimize(synthesizer, judge, minutes=minutes, share=share or NO_LIMIT)
     finally:
         run, best = loop.run, loop.run.best
         if best and best.evidence.timing:
@@ -302,12 +300,6 @@ def _synthesizer(home: Home, run: Run, share: Amounts | None = None) -> Synthesi
     now = Budget(dollars=share.dollars, tokens=share.tokens) if share else Budget()
     language = written_in(home, run.plan.target, run.plan.language)
     return Synthesizer(Desk(seats, Notes(), run.plan.budget, share=now), language)
-
-
-def _has_taken(run: Run, share: Amounts) -> bool:
-    """Whether a run has had the verdicts or the judge's time of its share; its desk keeps to the rest."""
-    judged = share.evaluations is not None and run.step > share.evaluations
-    return judged or (share.minutes is not None and run.judged_s >= 60 * share.minutes)
 
 
 def _seats(home: Home, plan: Plan, *, run: str = "") -> list[Seat]:

@@ -148,7 +148,7 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
     )
 
 
-def ask_ahead(state: State, evaluations: int) -> Ask | None:
+def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
     each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
     needed = len(state.waiting) * each + FINALISTS * (tuning(state) is not None)
