@@ -3,7 +3,7 @@
     python -m benchmarks.search_share examples/recorded/logsumexp --out benchmarks/results/search-share-cpu.json
 
 The author gives the recorded answers to `examples/logsumexp.py`, then each again as a kernel that differs in a comment.
-One run has the kernels with their parameters, the other without their `# tune:` comments. Verdicts are real.
+Some runs have the kernels with their parameters, others without their `// tune:` comments. Verdicts are real.
 """
 
 import argparse
@@ -45,23 +45,25 @@ def main() -> None:
     parser.add_argument("answers", type=Path)
     parser.add_argument("--target", default="cpu-x86")
     parser.add_argument("--answer-s", type=float, default=30.0)
-    parser.add_argument("--evaluations", type=int, nargs=2, default=(11, 4), help="with parameters, and without")
+    parser.add_argument("--tuned", type=int, nargs="*", default=[11], help="evaluations of the runs with parameters")
+    parser.add_argument("--plain", type=int, nargs="*", default=[4, 8], help="and of those without")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     SlowAuthor.answer_s = options.answer_s
     texts = [file.read_text(encoding="utf-8") for file in sorted(options.answers.iterdir())]
-    without = [TUNED.sub("", text) for text in texts]
+    plain = [TUNED.sub("", text) for text in texts]
+    wanted = [("with", texts, count) for count in options.tuned] + [("without", plain, count) for count in options.plain]
     runs = {}
-    for name, own, count in zip(("with parameters", "without"), (texts, without), options.evaluations, strict=True):
+    for name, own, count in wanted:
         with tempfile.TemporaryDirectory() as folder:
             answers = Path(folder) / "answers"
             answers.mkdir()
             for number, text in enumerate(islice(cycle(own), ANSWERS)):
                 (answers / f"{number:03}.md").write_text(CODE.sub(f"```cpp\n// {number}", text), encoding="utf-8")
             with knowledge.open(Path(folder) / "home") as kb, mock.patch(AUTHOR, SlowAuthor):
-                runs[f"{name}, {count} evaluations"] = measured(kb, answers, options.target, count)
-    told = {"answer_s": options.answer_s, "load_average": os.getloadavg()[0], "runs": runs}
-    write_result(options.out, told, LIBRARIES)
+                found = measured(kb, answers, options.target, count)
+        runs[f"{name} parameters, {count} evaluations"] = found | {"load average at its end": os.getloadavg()[0]}
+    write_result(options.out, {"seconds of each answer": options.answer_s, "runs": runs}, LIBRARIES)
 
 
 def measured(kb: KnowledgeBase, answers: Path, target: str, evaluations: int) -> dict[str, object]:
