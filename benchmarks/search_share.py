@@ -52,7 +52,8 @@ def main() -> None:
     SlowAuthor.answer_s = options.answer_s
     texts = [file.read_text(encoding="utf-8") for file in sorted(options.answers.iterdir())]
     plain = [TUNED.sub("", text) for text in texts]
-    wanted = [("with", texts, count) for count in options.tuned] + [("without", plain, count) for count in options.plain]
+    wanted = [("with", texts, count) for count in options.tuned]
+    wanted += [("without", plain, count) for count in options.plain]
     runs = {}
     for name, own, count in wanted:
         with tempfile.TemporaryDirectory() as folder:
