@@ -62,12 +62,7 @@ class Loop:
     """Most tokens of a prompt."""
 
     def optimize(
-        self,
-        synthesizer: Synthesizer | None,
-        judge: Judge,
-        *,
-        minutes: float | None = None,
-        share: Amounts = NO_LIMIT,
+        self, synthesizer: Synthesizer | None, judge: Judge, *, minutes: float | None = None, share: Amounts = NO_LIMIT
     ) -> None:
         """Continue until the evaluations are spent, the search stops, or the time is up.
 

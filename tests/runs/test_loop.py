@@ -3,10 +3,11 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from kb.errors import RunError
+from kb.errors import JudgeError, RunError
 from kb.runs import loop
 from kb.runs.journal import JOURNAL, JournalEntry, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
@@ -306,6 +307,20 @@ def test_the_planned_structures_are_asked_for_while_the_first_kernel_is_judged(
     assert [prompt and ("by rows" in prompt.text, "by columns" in prompt.text) for prompt in prompts] == [
         (False, False), (True, False), (False, True),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("raised", "unanswered"), [(JudgeError("broken", hint=""), 0), (KeyboardInterrupt(), 2)])
+def test_replies_are_waited_for_if_the_judge_fails_but_not_on_an_interrupt(
+    home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException, unanswered: int,
+) -> None:  # fmt: skip
+    run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.3, tuned=False)
+    monkeypatch.setattr(judge, "verify", Mock(side_effect=raised))
+
+    with pytest.raises(type(raised)):
+        loop_of(run, home, library).optimize(asking(slow), judge)
+
+    assert (len(run.exchanges), run.spent.unanswered) == (3, unanswered)
 
 
 def test_what_does_not_fit_the_budget_beside_others_is_asked_when_these_are_answered(
