@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from eval.languages.registry import CPP
-from kb.runs.journal import Run
+from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
@@ -143,6 +143,13 @@ def note(log: Path, line: str) -> None:
 def book_of(home: Path, shipped: Path) -> Skillbook:
     """The library on the day of the judge's evidence."""
     return Skillbook(home, shipped=shipped, today=lambda: date(2026, 11, 21))
+
+
+def start(
+    home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE, control: bool = False
+) -> Run:
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations, control=control)
+    return Runs(home).start(plan)
 
 
 def loop_of(run: Run, home: Path, shipped: Path, on_attempt: OnAttempt = ignore) -> Loop:
