@@ -130,9 +130,7 @@ class Run:
             RunError: the folder is not a run, or its journal is damaged before the last line.
         """
         self.folder = folder
-        self.asking: Ask | None = None
-        """What an author is asked at present."""
-        self._appending = Lock()  # an author answers in a thread of its own
+        self._appending = Lock()  # authors answer in threads of their own
         self._load()
 
     def _load(self) -> None:
@@ -212,21 +210,9 @@ class Run:
         return list({e.exchange.number: e.exchange for e in self.entries if e.exchange}.values())
 
     @property
-    def unused(self) -> Sequence[Exchange]:
-        """The replies that led to no candidate yet."""
-        answers = (e.exchange for e in self._since_written if e.kind == "answered")
-        return [one for one in answers if one and one.outcome is None]
-
-    @property
-    def asked(self) -> Ask | None:
-        """What an author was asked that led to no candidate yet; None if nothing was."""
-        return next((entry.ask for entry in self._since_written if entry.ask), None)
-
-    @property
-    def _since_written(self) -> list[JournalEntry]:
-        """The entries since the last candidate that an author wrote."""
-        written = (n for n, e in enumerate(self.entries, start=1) if e.proposal and not e.proposal.is_tuned)
-        return self.entries[max(written, default=0) :]
+    def asked(self) -> dict[int, Ask]:
+        """What authors were asked, by the numbers of the questions."""
+        return {e.exchange.question: e.ask for e in self.entries if e.exchange and e.ask}
 
     @property
     def spent(self) -> Spent:
@@ -239,10 +225,10 @@ class Run:
         verdicts_s = sum(took.seconds for took in evidence.values() if took)  # a verdict may stand there twice
         return verdicts_s + sum(one.took_s for one in self.tried)
 
-    def record(self, exchange: Exchange) -> None:
+    def record(self, exchange: Exchange, ask: Ask | None) -> None:
         """Append a request, or what became of it, to the journal and sync it to disk."""
         kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
-        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=self.asking))
+        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=ask))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -305,10 +291,10 @@ class Run:
         """Number of the present or next prompt: one more than the candidates that are written, not tuned."""
         return 1 + sum(not attempt.is_tuned for attempt in self.attempts)
 
-    def keep_prompt(self, prompt: Prompt) -> None:
-        """Keep the present prompt beside the journal: as a text for people, and whole for reports."""
-        self.write(f"prompts/{self.question:03d}.md", prompt.text)
-        self.write(f"prompts/{self.question:03d}.json", prompt.model_dump_json())
+    def keep_prompt(self, prompt: Prompt, question: int) -> None:
+        """Keep a prompt beside the journal: as a text for people, and whole for reports."""
+        self.write(f"prompts/{question:03d}.md", prompt.text)
+        self.write(f"prompts/{question:03d}.json", prompt.model_dump_json())
 
     def prompt(self, question: int) -> Prompt | None:
         """The prompt with this number; None if the run did not keep it, as those of earlier versions."""
@@ -390,8 +376,14 @@ def _unreadable(folder: Path, why: str) -> RunError:
 
 def _entries(journal: Path) -> list[JournalEntry]:
     """The entries of all complete lines."""
-    text = journal.read_bytes()
-    return [_entry(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+    text, written = journal.read_bytes(), set[int]()
+    entries = [_entry(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+    for place, entry in enumerate(entries):
+        written |= {entry.step} if entry.proposal and not entry.proposal.is_tuned else set()
+        if (made := entry.exchange) and not made.question:  # of an earlier version, which asked one after another
+            numbered = made.model_copy(update={"question": 1 + len(written)})
+            entries[place] = entry.model_copy(update={"exchange": numbered})
+    return entries
 
 
 def _entry(fields: dict[str, Any]) -> JournalEntry:

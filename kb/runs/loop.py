@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 
@@ -13,19 +14,21 @@ from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
+from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
-from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Synthesizer, Tried
+from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Tried
 from kb.types.terms import Terms
-from synth.authors.author import AuthorError, Outcome
+from synth.authors.author import OVER, AuthorError, Outcome
+from synth.authors.synthesizer import Synthesizer
 from synth.briefing.follow_up import refused_names
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
-from synth.search.moves import Ask, Measure, Move, State, Stop, Submit, next_move, next_question, tuning
-from synth.search.tuner import FINALISTS
+from synth.search.moves import Ask, Measure, State, Stop, Submit, ask_ahead, next_move, next_question, tuning
 
 SPENT = "all evaluations are spent"
+NO_LIMIT = Amounts()
 OnAttempt = Callable[[int, Attempt], None]
 """Called with each judged candidate and its number."""
 
@@ -39,11 +42,6 @@ hardware and of the judge."""
 
 def ignore(step: int, attempt: Attempt) -> None:
     """The `OnAttempt` that does nothing."""
-
-
-def never() -> bool:
-    """Of a run that pauses nowhere."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,7 @@ class Loop:
     """Most tokens of a prompt."""
 
     def optimize(
-        self,
-        synthesizer: Synthesizer | None,
-        judge: Judge,
-        *,
-        minutes: float | None = None,
-        pauses: Callable[[], bool] = never,
+        self, synthesizer: Synthesizer | None, judge: Judge, *, minutes: float | None = None, share: Amounts = NO_LIMIT
     ) -> None:
         """Continue until the evaluations are spent, the search stops, or the time is up.
 
@@ -77,7 +70,7 @@ class Loop:
 
         Args:
             synthesizer: Writes kernels; without it they come from skills.
-            pauses: Called between two steps; the run pauses when it returns true.
+            share: Verdicts and the judge's minutes, in all, after which the run pauses.
 
         Raises:
             RunError: the run is over, or another process holds it.
@@ -85,50 +78,62 @@ class Loop:
             JudgeError: the judge is at fault.
         """
         deadline = time.monotonic() + minutes * 60 if minutes is not None else inf
+        most_s = share.minutes * 60 if share.minutes is not None else inf
+        most = min(self.run.plan.evaluations, inf if share.evaluations is None else share.evaluations)
         with self.run.held():
             self.run.must_be_open()
             try:
-                reason = self._search(synthesizer, judge, lambda: time.monotonic() > deadline or pauses())
+                reason = self._search(
+                    synthesizer, judge, most, lambda: time.monotonic() > deadline or self.run.judged_s >= most_s
+                )
             finally:
                 self._write_back(judge.interface)
             if reason:
                 self._end(reason)
 
-    def _search(self, synthesizer: Synthesizer | None, judge: Judge, pauses: Callable[[], bool]) -> str:
-        """Returns why the run is finished; empty if it only pauses."""
+    def _search(self, synthesizer: Synthesizer | None, judge: Judge, most: float, is_late: Callable[[], bool]) -> str:
+        """Returns why the run is finished; empty if it only pauses, after `most` verdicts or late."""
         skills = () if synthesizer else self._skills(judge.interface)
-        question: Question | None = None
-        while self.run.step <= self.run.plan.evaluations:
-            if pauses():
-                if question:
-                    question.finish()  # its answer is paid, and is recorded only while this run is held
-                return ""
-            if self.run.pending:
-                self._judge(self.run.pending, judge)
-                continue
-            state = self._state(skills)
-            move = next_move(state, writes=synthesizer is not None)
-            if isinstance(move, Stop) and not (question or self.run.asked):
-                return move.reason
-            if synthesizer and not question and (ask := self._next_ask(move, state)):
-                question = self._question(synthesizer, judge.interface, ask)
-            if isinstance(move, Measure | Submit):
-                self._take_step(move, judge)
-            elif question:
-                try:
-                    proposal = question.wait()
-                except AuthorError as error:
-                    return _over_budget(error)
-                question = None
-                self._judge(proposal, judge)
-        return SPENT
+        questions = list[Question]()
+        with ExitStack() as open_questions:
+            while self.run.step <= most:
+                if is_late():
+                    return ""
+                while synthesizer and (question := self._ahead(synthesizer, judge.interface, questions, most)):
+                    questions.append(question)
+                    open_questions.push(question.finish)  # the answer is paid, and is recorded while the run is held
+                if self.run.pending:
+                    self._judge(self.run.pending, judge)
+                    continue
+                move = next_move(self._state(skills, questions), writes=synthesizer is not None)
+                if isinstance(move, Measure | Submit):
+                    self._take_step(move, judge)
+                elif questions:
+                    try:
+                        self._propose(questions.pop(0).wait())
+                    except AuthorError as error:
+                        return _over_budget(error)
+                elif isinstance(move, Stop):
+                    return move.reason
+        return SPENT if self.run.step > self.run.plan.evaluations else ""
 
-    def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask) -> Question:
-        self.run.asking = ask
-        request = self.request(interface, ask.stage, base=ask.base)
-        if not self.run.unused:  # else the answer to the prompt that is kept is there
-            self.run.keep_prompt(build_prompt(request))
-        return Question(synthesizer, request)
+    def _ahead(
+        self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question], most: float
+    ) -> Question | None:
+        """The next question, while others are asked; first those that a kill cut off. None if nothing can be asked."""
+        if any(question.error for question in questions):
+            return None
+        state = self._state((), questions)
+        number = self.run.question + len(state.waiting)
+        ask = self.run.asked.get(number) or ask_ahead(state, most - len(self.run.attempts))
+        return self._question(synthesizer, interface, ask, number) if ask else None
+
+    def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask, number: int) -> Question:
+        prompt = self.run.prompt(number) if number in self.run.asked else None
+        if not prompt:
+            prompt = build_prompt(self.request(interface, ask))
+            self.run.keep_prompt(prompt, number)
+        return Question(self.run, number, ask, synthesizer, prompt)
 
     def ask(self, synthesizer: Synthesizer, interface: Interface) -> Question | None:
         """Ask for the next candidate, of which another machine gives the verdict; None if none is wanted now.
@@ -137,11 +142,12 @@ class Loop:
         """
         if self.run.pending or self.run.ended:
             return None
-        move = self.run.asked or next_question(self._state(()))
+        number = self.run.question
+        move = self.run.asked.get(number) or next_question(self._state(()))
         reason = SPENT if self.run.step > self.run.plan.evaluations else move.reason if isinstance(move, Stop) else ""
         if reason:
             self._end(reason)
-        return None if isinstance(move, Stop) or reason else self._question(synthesizer, interface, move)
+        return self._question(synthesizer, interface, move, number) if isinstance(move, Ask) and not reason else None
 
     def keep(self, question: Question) -> None:
         """Record the answer to a question as the candidate that waits for its verdict.
@@ -155,28 +161,20 @@ class Loop:
             if reason := _over_budget(error):
                 self._end(reason)
 
-    def _state(self, skills: tuple[RecalledSkill, ...]) -> State:
+    def _state(self, skills: tuple[RecalledSkill, ...], questions: Sequence[Question] = ()) -> State:
         run = self.run
         passed = [attempt.evidence for attempt in run.attempts if attempt.evidence.passed]
         return State(
             language=run.plan.language,
             attempts=run.attempts,
+            pending=(run.pending,) if run.pending else (),
+            asked=tuple(question.ask for question in questions),
             tried=run.tried,
             skills=skills,
             nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
             seed=run.plan.seed,
             search=run.plan.search,
         )
-
-    def _next_ask(self, move: Move, state: State) -> Ask | None:
-        """What to ask the author now: what is needed, or, while a kernel is tuned, what comes then, if it is judged."""
-        if self.run.asked:
-            return self.run.asked
-        if isinstance(move, Ask):
-            return move
-        following = next_question(state)
-        is_judged = self.run.step + FINALISTS <= self.run.plan.evaluations
-        return following if is_judged and isinstance(following, Ask) else None
 
     def _take_step(self, step: Measure | Submit, judge: Judge) -> None:
         """Time a setting, or judge a kernel."""
@@ -200,7 +198,7 @@ class Loop:
         with self.run.held():
             self._must_want_an_answer()
             prompt = build_prompt(self.request(interface))
-            self.run.keep_prompt(prompt)
+            self.run.keep_prompt(prompt, self.run.question)
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "", tune: bool = False) -> Evidence:
@@ -285,22 +283,17 @@ class Loop:
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)
         return [self._propose(proposal)]
 
-    def request(self, interface: Interface, stage: Stage | None = None, *, base: int = 0) -> Request:
-        """The synthesizer's request for the next candidate.
-
-        Args:
-            stage: What it is for (default: it follows from the attempts).
-            base: As in `Request`.
-        """
+    def request(self, interface: Interface, ask: Ask | None = None) -> Request:
+        """What an author is told who is asked for a candidate (default: for what follows from the attempts)."""
         plan, attempts, skills = self.run.plan, self.run.attempts, self._skills(interface)
-        stage = stage or stage_of(attempts)
+        ask = ask or Ask(stage=stage_of(attempts))
         if not plan.documents:  # their rates say what limits a kernel
             attempts = tuple(_without_limit(one) for one in attempts)
-        briefing, terms = self.brief(interface, attempts[: base or None], stage, skills)
+        briefing, terms = self.brief(interface, attempts[: ask.base or None], ask.stage, skills)
         is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search == "two-level"
         return Request(
-            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, stage=stage,
-            base=base, is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(stage, base),
+            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, **vars(ask),
+            is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(ask.stage, ask.base),
             attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
@@ -359,7 +352,7 @@ class Loop:
 
 def _over_budget(error: AuthorError) -> str:
     """Why a run ends for want of budget; empty if it only pauses. Raises the error if it is another."""
-    if error.outcome not in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
+    if error.outcome not in OVER:
         raise error
     return error.message if error.outcome is Outcome.OVER_BUDGET else ""
 

@@ -1,34 +1,58 @@
-"""A question to an author, which is asked while the judge works."""
+"""Questions to authors, which are asked while the judge works and others are answered."""
 
-from threading import Thread
+from collections.abc import Sequence
+from threading import Event, Thread
 
-from kb.types.protocols import Proposal, Request, Synthesizer
+from kb.runs.journal import Run
+from kb.types.protocols import Proposal
+from synth.authors.asking import Exchange, Ledger
+from synth.authors.author import OVER, AuthorError
+from synth.authors.synthesizer import Synthesizer
+from synth.prompts.prompt import Prompt
+from synth.search.moves import Ask
 
 
-class Question:
-    """Asks at once, in a thread that does not outlive the process."""
+class Question(Ledger):
+    """Asks at once, in a thread that does not outlive the process, and records it in the run."""
 
-    def __init__(self, synthesizer: Synthesizer, request: Request) -> None:
-        self._synthesizer, self._request = synthesizer, request
-        self._outcome: Proposal | Exception | None = None
+    def __init__(self, run: Run, question: int, ask: Ask, synthesizer: Synthesizer, prompt: Prompt) -> None:
+        """Return when the request is recorded, so that the journal has the requests in the order of the questions."""
+        self.question, self.ask, self._run, self._prompt = question, ask, run, prompt
+        self._authors = synthesizer.recorded_in(self)
+        self.error: Exception | None = None  # why there is no reply
+        self._recorded = Event()
         self._thread = Thread(target=self._ask, daemon=True)
         self._thread.start()
+        self._recorded.wait()
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        return self._run.exchanges
+
+    def record(self, exchange: Exchange) -> None:
+        self._run.record(exchange, self.ask)
+        self._recorded.set()
 
     def _ask(self) -> None:
         try:
-            asked = {"stage": self._request.stage, "parent": self._request.base}
-            self._outcome = self._synthesizer.propose(self._request).model_copy(update=asked)
+            self._authors.ask(self._prompt)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
-            self._outcome = error
+            self.error = error
+        finally:
+            self._recorded.set()
 
-    def finish(self) -> None:
-        """Wait until the answer, or why there is none, is recorded."""
-        self._thread.join()
+    def finish(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        """Wait until the reply, or why there is none, is recorded; not when a context exits by an interrupt."""
+        if kind is None or issubclass(kind, Exception):
+            self._thread.join()
 
     def wait(self) -> Proposal:
-        """The answer. Raises what the synthesizer raised."""
+        """The answer. Raises what the authors raised.
+
+        An answer that cannot be read is asked for again only here, as is one for which there was no budget while others
+        were under way: so requests have the same order after a kill.
+        """
         self.finish()
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        assert self._outcome is not None  # noqa: S101 - the thread ends with one of both
-        return self._outcome
+        if self.error and not (isinstance(self.error, AuthorError) and self.error.outcome in OVER):
+            raise self.error
+        return self._authors.propose(self._prompt).model_copy(update={"stage": self.ask.stage, "parent": self.ask.base})

@@ -107,6 +107,8 @@ class Request(Frozen):
     """What the prompt is for (default: it follows from the attempts)."""
     base: int = 0
     """Number of the attempt that the candidate is to change, from 1; 0 if that is the last."""
+    structure: str = ""
+    """The structure that it is to have, as an author planned it; empty if any other than those tried will do."""
     is_searched: bool = False
     """Whether `synth.search` goes on from the answer: it takes other structures and values of parameters from there."""
     briefing: Briefing = Briefing()
@@ -121,17 +123,6 @@ class Request(Frozen):
     budget_tokens: int = Field(default=6000, gt=0)
     """Maximum length of the prompt, beside the task's source and the kernels that it shows."""
     seed: int = 0
-
-
-class Synthesizer(Protocol):
-    """Writes candidates. It never judges one."""
-
-    def propose(self, request: Request) -> Proposal:
-        """The candidate that is asked for.
-
-        Raises:
-            SynthesisError: there was no usable answer, and an immediate retry would not help.
-        """
 
 
 class Judge(Protocol):

@@ -7,7 +7,7 @@ from operator import attrgetter
 from kb.errors import FactError, RunError
 from kb.exports.kernel_file import kernel_file
 from kb.runs.journal import KERNEL_FILE, Plan, Rules, Run, SynthesizerKind
-from kb.runs.loop import Brief, Loop, OnAttempt, OnStart, ignore
+from kb.runs.loop import NO_LIMIT, Brief, Loop, OnAttempt, OnStart, ignore
 from kb.runs.skills import fitting_skills, need_of
 from kb.targets import ROOT
 from kb.types.base import Frozen
@@ -15,7 +15,7 @@ from kb.types.briefing import Briefing
 from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language, Task
-from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage, Synthesizer
+from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage
 from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
@@ -24,11 +24,12 @@ from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, kept_interface, must_be_known, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
-from synth.authors.asking import Desk, Seat
+from synth.authors.asking import Desk, Notes, Seat
 from synth.authors.spending import Budget
-from synth.authors.synthesizer import AuthorSynthesizer
+from synth.authors.synthesizer import Synthesizer
 from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
+from synth.search.moves import Ask
 
 
 class Submission(Frozen):
@@ -97,7 +98,7 @@ def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) ->
     same = [run for run in home.runs if begins(run.plan) == begins(plan) and run.attempts]
     if same:
         run = same[-1]
-        return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, stage))
+        return build_prompt(loop_of(_open_to(home, run.plan), run, device=device).request(interface, Ask(stage=stage)))
     if stage is not Stage.DRAFT:
         raise RunError(
             f"no run of {plan.task.name} for {plan.target} in {plan.language} has an attempt to {stage}",
@@ -203,9 +204,7 @@ def _drive(
 ) -> None:
     """Continue a run, and write its best kernel as a file that runs without kb, however the run stops."""
     try:
-        loop.optimize(
-            synthesizer, judge, minutes=minutes, pauses=lambda: share is not None and _has_taken(loop.run, share)
-        )
+        loop.optimize(synthesizer, judge, minutes=minutes, share=share or NO_LIMIT)
     finally:
         run, best = loop.run, loop.run.best
         if best and best.evidence.timing:
@@ -299,13 +298,8 @@ def _synthesizer(home: Home, run: Run, share: Amounts | None = None) -> Synthesi
     seats = _seats(home, run.plan, run=run.id)
     must_be_paid(seats, run.plan.budget)  # runs of earlier versions have none
     now = Budget(dollars=share.dollars, tokens=share.tokens) if share else Budget()
-    return AuthorSynthesizer(Desk(seats, run, run.plan.budget, share=now))
-
-
-def _has_taken(run: Run, share: Amounts) -> bool:
-    """Whether a run has had the verdicts or the judge's time of its share; its desk keeps to the rest."""
-    judged = share.evaluations is not None and run.step > share.evaluations
-    return judged or (share.minutes is not None and run.judged_s >= 60 * share.minutes)
+    language = written_in(home, run.plan.target, run.plan.language)
+    return Synthesizer(Desk(seats, Notes(), run.plan.budget, share=now), language)
 
 
 def _seats(home: Home, plan: Plan, *, run: str = "") -> list[Seat]:

@@ -62,14 +62,10 @@ def costs_of(run: Run) -> tuple[AuthorCost, ...]:
 
 
 def candidates_by_request(run: Run) -> dict[int, int]:
-    """The numbers of the candidates by those of the requests that they answer: each answers the last one before it."""
-    led_to, answered = dict[int, int](), 0
-    for entry in run.entries:
-        if entry.kind == "answered" and entry.exchange and entry.exchange.outcome is None:
-            answered = entry.exchange.number
-        elif answered and entry.proposal and not entry.proposal.is_tuned:
-            led_to[answered], answered = entry.step, 0
-    return led_to
+    """The numbers of the candidates by those of the requests that they answer: the last ones for their questions."""
+    written = dict.fromkeys(e.step for e in run.entries if e.proposal and not e.proposal.is_tuned)
+    answered = {e.question: e.number for e in run.exchanges if e.answered and e.outcome is None}
+    return {answered[question]: step for question, step in enumerate(written, start=1) if question in answered}
 
 
 def _answer(exchange: Exchange, candidate: int, sources: Sources) -> AnswerView:

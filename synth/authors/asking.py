@@ -4,14 +4,17 @@ Which author is next, what is spent and how a request is made follow from the re
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import takewhile
 from math import inf
+from threading import Lock
 from typing import Protocol
 
 from kb.types.base import Frozen, tokens_of
-from synth.authors.author import PASSING, Ask, Author, AuthorError, Outcome, Usage
+from synth.authors.author import OVER, PASSING, Ask, Author, AuthorError, Outcome, Usage
 from synth.authors.spending import Budget, Model
 
 OUTPUT_TOKENS = 16_000
@@ -27,6 +30,8 @@ class Exchange(Frozen):
 
     number: int
     """Of the request in the run, from 1."""
+    question: int = 0
+    """Number of the question that it is for; several requests may be."""
     author: str
     model: str = ""
     """The model with its version, as the service names it; empty if it does not."""
@@ -47,16 +52,14 @@ class Exchange(Frozen):
 
 
 class Ledger(Protocol):
-    """Where requests are recorded."""
+    """Where requests for one question are recorded."""
+
+    question: int
+    """Number of the question."""
 
     @property
     def exchanges(self) -> Sequence[Exchange]:
-        """All requests so far, in order, each as it was recorded last."""
-        ...
-
-    @property
-    def unused(self) -> Sequence[Exchange]:
-        """The replies to the present question that led to no candidate yet, such as that before a kill."""
+        """All requests so far, also for other questions, in order, each as it was recorded last."""
         ...
 
     def record(self, exchange: Exchange) -> None:
@@ -69,7 +72,7 @@ class Notes(Ledger):
     """A ledger in memory, for questions whose answers are kept elsewhere."""
 
     by_number: dict[int, Exchange] = field(default_factory=dict)
-    unused = ()
+    question = 0
 
     @property
     def exchanges(self) -> Sequence[Exchange]:
@@ -140,6 +143,8 @@ class Desk:
     sleep: Callable[[float], None] = time.sleep
     share: Budget = field(default_factory=Budget)
     """What may be spent of the budget for now, in all."""
+    lock: Lock = field(default_factory=Lock)
+    """Held to record a request; questions that are asked at the same time share it."""
 
     def ask(self, system: str, *said: str, stable: str = "") -> Exchange:
         """The reply of the author whose turn it is, or of the next one if that fails. Arguments as in `Ask`.
@@ -153,19 +158,31 @@ class Desk:
             try:
                 return self._patiently(seat, ask)
             except AuthorError as error:
-                if error.outcome in (Outcome.OVER_BUDGET, Outcome.OVER_SHARE):
+                if error.outcome in OVER:
                     raise
                 failure = error
         assert failure is not None  # noqa: S101 - a run has an author
         raise failure
 
+    @property
+    def replies(self) -> list[Exchange]:
+        """All replies to the question, such as those before a kill."""
+        own = (one for one in self.ledger.exchanges if one.question == self.ledger.question)
+        return [one for one in own if one.answered and one.outcome is None]
+
     def _in_turn(self) -> list[Seat]:
         """The authors, first who is furthest behind its share."""
-        return sorted(self.seats, key=lambda seat: self._answered_by(seat) / seat.share)
+        before = self._before()
+        return sorted(self.seats, key=lambda seat: before[seat.author.name] / seat.share)
 
-    def _answered_by(self, seat: Seat) -> int:
-        """Number of requests that an author has answered, or failed."""
-        return sum(e.answered and e.author == seat.author.name for e in self.ledger.exchanges)
+    def _before(self) -> Counter[str]:
+        """How many requests before the next one each author has; one that a kill cut off is made again in its place."""
+        made, answered = dict[tuple[int, int], str](), Counter[int]()
+        for one in self.ledger.exchanges:
+            made[one.question, answered[one.question]] = one.author
+            answered[one.question] += one.answered
+        own = self.ledger.question, answered[self.ledger.question]
+        return Counter(author for _, author in takewhile(lambda each: each[0] != own, made.items()))
 
     def _patiently(self, seat: Seat, ask: Ask) -> Exchange:
         """A reply, with retries where a failure may pass, and one with more room for a reply that was too long."""
@@ -188,11 +205,13 @@ class Desk:
         context = seat.model.context_tokens
         if context is not None and tokens_of(ask.text) + ask.output_tokens > context:
             raise AuthorError(f"prompt and answer may be longer than {context:,} tokens", Outcome.CONTEXT_FULL)
-        ask = ask.model_copy(update={"number": self._answered_by(seat) + 1})
         most = seat.most(len(ask.text.encode()), ask.output_tokens)
-        asked = most.model_copy(update={"number": len(self.ledger.exchanges) + 1})
-        self._must_afford(asked)
-        self.ledger.record(asked)
+        with self.lock:
+            ask = ask.model_copy(update={"number": self._before()[seat.author.name] + 1})
+            number = len(self.ledger.exchanges) + 1
+            asked = most.model_copy(update={"number": number, "question": self.ledger.question})
+            self._must_afford(asked)
+            self.ledger.record(asked)
         try:
             reply = seat.author.answer(ask)
         except AuthorError as error:

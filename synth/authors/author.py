@@ -60,6 +60,8 @@ HINTS = {
 }
 PASSING = (Outcome.CUT, Outcome.RATE_LIMITED, Outcome.OVERLOADED)
 """Failures that may be gone at the next try."""
+OVER = (Outcome.OVER_BUDGET, Outcome.OVER_SHARE)
+"""The request may cost too much."""
 
 
 class Usage(Frozen):

@@ -1,12 +1,13 @@
 """Asks authors for the next candidate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kb.types.protocols import Proposal, Request, Synthesizer
-from synth.authors.asking import Desk
+from kb.types.kernels import Language
+from kb.types.protocols import Proposal
+from synth.authors.asking import Desk, Ledger
 from synth.authors.author import AuthorError, Outcome
 from synth.prompts.answer import AnswerError, parse_answer
-from synth.prompts.prompt import build_prompt
+from synth.prompts.prompt import Prompt
 from synth.prompts.render import render
 
 REPLIES = 2
@@ -14,20 +15,29 @@ REPLIES = 2
 
 
 @dataclass
-class AuthorSynthesizer(Synthesizer):
-    """Asks for a candidate, and once more if none can be read from the reply."""
+class Synthesizer:
+    """Asks for candidates, and once more for each that cannot be read from the reply. It never judges one."""
 
     desk: Desk
+    language: Language
 
-    def propose(self, request: Request) -> Proposal:
-        """The candidate in a reply; first in those that were paid for and led to no candidate yet.
+    def recorded_in(self, ledger: Ledger) -> "Synthesizer":
+        """The same authors, for a question with a record of its own."""
+        return replace(self, desk=replace(self.desk, ledger=ledger))
+
+    def ask(self, prompt: Prompt) -> None:
+        """Get a reply, if there is none, from which `propose` reads the candidate. Raises AuthorError as there."""
+        if not self.desk.replies:
+            self.desk.ask(prompt.rules, prompt.rest, stable=prompt.stable)
+
+    def propose(self, prompt: Prompt) -> Proposal:
+        """The candidate in a reply; first in those that are paid for.
 
         Raises:
             AuthorError: there is no candidate; `outcome` gives the reason.
-            SynthesisError: the prompt does not fit its budget.
         """
-        prompt = build_prompt(request)
-        replies, asked = list(self.desk.ledger.unused), 0
+        self.ask(prompt)
+        replies, asked = self.desk.replies, 1
         said: tuple[str, ...] = (prompt.rest,)
         while True:
             if not replies:
@@ -35,7 +45,7 @@ class AuthorSynthesizer(Synthesizer):
                 replies.append(self.desk.ask(prompt.rules, *said, stable=prompt.stable))
             reply = replies.pop(0)
             try:
-                answer = parse_answer(reply.text, request.language)
+                answer = parse_answer(reply.text, self.language)
             except AnswerError as error:
                 if asked >= REPLIES:
                     unread = f"no kernel could be read from the answer: {error.message}"

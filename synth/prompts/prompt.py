@@ -143,6 +143,7 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         attempts=[item.text for item in by_kind["attempt"]],
         asked=_asked(request, stage),
         structures=_structures(request) if stage is Stage.RETHINK else (),
+        is_planned=bool(request.structure),
         answer_form=answer_format(
             request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
         ),
@@ -164,7 +165,9 @@ def _asked(request: Request, stage: Stage) -> str:
 
 
 def _structures(request: Request) -> list[str]:
-    """Structures to choose from: those that authors planned, then those known for the operations."""
+    """The given structure; or those to choose from: that authors planned, then those known for the operations."""
+    if request.structure:
+        return [f"- {one_line(request.structure)}"]
     planned = [plan for attempt in request.attempts for plan in attempt.plans]
     return [f"- {one_line(form)}" for form in dict.fromkeys((*planned, *request.briefing.structures))]
 

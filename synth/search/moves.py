@@ -2,7 +2,8 @@
 
 Two levels: an author writes structures, and the tuner finds the values of their parameters. The structures are searched
 with a beam of two: small steps change one of the two fastest, large steps begin another structure (the values are those
-of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a row.
+of AdaExplore's search, CMU 2026). A refused kernel is mended at most twice in a row. While a kernel is judged or tuned,
+authors are asked for those that do not depend on its verdict: planned structures, corrections, a step from the other.
 """
 
 import random
@@ -15,7 +16,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.search.tuner import finalists, next_point
+from synth.search.tuner import FINALISTS, finalists, next_point
 
 DRAFTS = 3
 """Structures that are written before one is chosen."""
@@ -53,6 +54,8 @@ class Ask(Frozen):
     stage: Stage
     base: int = 0
     """Number of the attempt that it changes, from 1; 0 if it begins a structure."""
+    structure: str = ""
+    """The structure that it begins, as an author planned it; empty if the author chooses one."""
 
 
 class Stop(Frozen):
@@ -69,6 +72,10 @@ class State(Frozen):
 
     language: LanguageName
     attempts: tuple[Attempt, ...] = ()
+    pending: tuple[Proposal, ...] = ()
+    """The candidate that has no verdict yet, if there is one."""
+    asked: tuple[Ask, ...] = ()
+    """What led to no candidate yet, in order."""
     tried: tuple[Tried, ...] = ()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""
@@ -77,9 +84,24 @@ class State(Frozen):
     seed: int = 0
     search: SearchName = "two-level"
 
+    @property
+    def proposed(self) -> tuple[Proposal, ...]:
+        """All candidates so far, in order."""
+        return *self.attempts, *self.pending
 
-def next_move(state: State, *, writes: bool) -> Move:
-    """The next move.
+    @property
+    def asks(self) -> list[Ask]:
+        """All that was asked, in order."""
+        return [*(Ask(stage=one.stage, base=one.parent) for one in self.proposed if one.stage), *self.asked]
+
+    @property
+    def waiting(self) -> list[Ask]:
+        """What was asked that has no verdict yet."""
+        return self.asks[sum(one.stage is not None for one in self.attempts) :]
+
+
+def next_move(state: State, *, writes: bool) -> Move | None:
+    """The next move; None if an author's answer is waited for.
 
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
@@ -126,25 +148,47 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
     )
 
 
-def next_question(state: State) -> Ask | Stop:
-    """What to ask the author when everything is tuned, or while that is done."""
+def ask_ahead(state: State, evaluations: float) -> Ask | None:
+    """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
+    each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
+    needed = len(state.waiting) * each + FINALISTS * (tuning(state) is not None)
+    ask = next_question(state) if needed < evaluations else None
+    return ask if isinstance(ask, Ask) else None
+
+
+def next_question(state: State) -> Ask | Stop | None:
+    """What to ask an author beside what is under way; None if that depends on a verdict that is waited for."""
+    waiting, stages = state.waiting, [ask.stage for ask in state.asks]
     if state.search == "greedy":
-        return _greedy(state.attempts)
-    written = [(number, one) for number, one in enumerate(state.attempts, start=1) if one.stage]
-    if not written:
+        return None if waiting else _greedy(state.attempts)
+    if not stages:
         return Ask(stage=Stage.DRAFT)
-    last, attempt = written[-1]
-    if not attempt.evidence.passed and [one.stage for _, one in written[-FIXES:]] != [Stage.FIX] * FIXES:
-        return Ask(stage=Stage.FIX, base=last)
+    if refused := _refused(state):
+        return Ask(stage=Stage.FIX, base=refused)
     if reason := _over(state):
         return Stop(reason=reason)
     beam = _beam(state.attempts)
-    chance = random.Random(f"{state.seed} {len(written)}")  # noqa: S311 - a search, not a secret
-    begun = sum(one.stage in BEGINS for _, one in written)
+    chance = random.Random(f"{state.seed} {len(stages)}")  # noqa: S311 - a search, not a secret
+    begun = sum(stage in BEGINS for stage in stages)
     if begun < DRAFTS or not beam or chance.random() < LARGE:
-        return Ask(stage=Stage.RETHINK)
-    steps = sum(one.stage is Stage.IMPROVE for _, one in written)
-    return Ask(stage=Stage.IMPROVE, base=beam[steps % len(beam)])
+        planned = [plan for one in state.proposed for plan in one.plans][begun - 1 : begun]
+        is_free = planned or not any(ask.stage in BEGINS for ask in waiting)  # else both may choose the same
+        return Ask(stage=Stage.RETHINK, structure="".join(planned)) if is_free else None
+    kernels = [one.candidate.template_digest for one in state.attempts]
+    changed = {kernels[ask.base - 1] for ask in waiting if ask.base}
+    turn = stages.count(Stage.IMPROVE) % len(beam)
+    free = [base for base in (*beam[turn:], *beam[:turn]) if kernels[base - 1] not in changed]
+    return Ask(stage=Stage.IMPROVE, base=free[0]) if free else None
+
+
+def _refused(state: State) -> int:
+    """Number of the first refused kernel that is still to be mended; 0 if there is none."""
+    mended, in_row = {ask.base for ask in state.asks if ask.stage is Stage.FIX}, [0]
+    for number, one in enumerate(state.attempts, start=1):
+        in_row.append(1 + in_row[one.parent] if one.stage is Stage.FIX else 0)
+        if one.stage and not one.evidence.passed and number not in mended and in_row[number] < FIXES:
+            return number
+    return 0
 
 
 def _greedy(attempts: Sequence[Attempt]) -> Ask:

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from eval.languages.registry import CPP
-from kb.runs.journal import Run
+from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
 from kb.types.briefing import Briefing
@@ -15,10 +15,10 @@ from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.skill import Skill
 from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
-from synth.authors.asking import Desk, Seat
+from synth.authors.asking import Desk, Notes, Seat
 from synth.authors.author import Ask, Author, Reply, Usage
 from synth.authors.spending import Budget, Model
-from synth.authors.synthesizer import AuthorSynthesizer
+from synth.authors.synthesizer import Synthesizer
 
 TASK = Task(name="row-sum", source='"""Sums the rows of a matrix."""\nclass Model: ...\n')
 TASK_WITH_SUM = Task(name="row-sum", source="class Model:\n    def forward(self, x):\n        return x.sum(-1)\n")
@@ -128,9 +128,9 @@ class PaidAuthor:
         return Reply(text=f"note: try {step}\n\n```cpp\n{candidate(**values).source}```\n", usage=usage)
 
 
-def asking(run: Run, *authors: Author) -> AuthorSynthesizer:
-    """Asks authors for free, and records it in the run."""
-    return AuthorSynthesizer(Desk([Seat(author, Model(), free=True) for author in authors], run, Budget()))
+def asking(*authors: Author) -> Synthesizer:
+    """Asks authors for free."""
+    return Synthesizer(Desk([Seat(author, Model(), free=True) for author in authors], Notes(), Budget()), CPP)
 
 
 def note(log: Path, line: str) -> None:
@@ -143,6 +143,13 @@ def note(log: Path, line: str) -> None:
 def book_of(home: Path, shipped: Path) -> Skillbook:
     """The library on the day of the judge's evidence."""
     return Skillbook(home, shipped=shipped, today=lambda: date(2026, 11, 21))
+
+
+def start(
+    home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE, control: bool = False
+) -> Run:
+    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations, control=control)
+    return Runs(home).start(plan)
 
 
 def loop_of(run: Run, home: Path, shipped: Path, on_attempt: OnAttempt = ignore) -> Loop:

@@ -1,7 +1,8 @@
 """Continues a run in a child process for each order on its input, so that a test may kill it at any moment.
 
 Orders are JSON lines with `home`, `shipped`, `answers` (folders of recorded authors; none: the tuner), `run` and
-`pause_s`. The output has the child's `pid` and, when it has ended, its `status`.
+`pause_s`: a verdict takes so long, and an answer five times. The output has the child's `pid` and, when it has ended,
+its `status`.
 """
 
 import json
@@ -35,8 +36,8 @@ def go_on(order: dict[str, Any]) -> None:
     home, pause_s = Path(order["home"]), float(order["pause_s"])
     judge = FakeJudge(home / "judged.log", pause_s, estimate_s=pause_s / 10, task=TASK_WITH_SUM)
     run, log = Runs(home).get(order["run"]), home / "paid.log"
-    authors = [LoggedAuthor(Path(folder), log, pause_s) for folder in order["answers"]]
-    loop_of(run, home, Path(order["shipped"])).optimize(asking(run, *authors) if authors else None, judge)
+    authors = [LoggedAuthor(Path(folder), log, 5 * pause_s) for folder in order["answers"]]
+    loop_of(run, home, Path(order["shipped"])).optimize(asking(*authors) if authors else None, judge)
 
 
 def main() -> None:

@@ -1,13 +1,11 @@
 """The loop keeps to its evaluations, never judges a candidate twice, and publishes wins as skills."""
 
-import time
 from pathlib import Path
 
 import pytest
 
 from kb.errors import RunError
-from kb.runs import loop
-from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
+from kb.runs.journal import JOURNAL, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
 from kb.types.evidence import Estimate
 from kb.types.kernels import Candidate
@@ -15,11 +13,9 @@ from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
 from synth.authors import author
 from synth.authors.author import Reply, Usage
-from synth.search.moves import Ask, Move, State, Stop
 from tests.runs.fakes import (
     BEST,
     INTERFACE,
-    TASK,
     TEMPLATE,
     FakeJudge,
     PaidAuthor,
@@ -28,26 +24,9 @@ from tests.runs.fakes import (
     candidate,
     evidence_of,
     loop_of,
+    start,
     template,
 )
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    Skillbook(tmp_path / "library", shipped=tmp_path / "none").publish(template())
-    return tmp_path / "library" / "skills"
-
-
-@pytest.fixture
-def judge(tmp_path: Path) -> FakeJudge:
-    return FakeJudge(tmp_path / "judged.log")
-
-
-def start(
-    home: Path, *, evaluations: int = 6, kind: SynthesizerKind = SynthesizerKind.TUNE, control: bool = False
-) -> Run:
-    plan = Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=kind, evaluations=evaluations, control=control)
-    return Runs(home).start(plan)
 
 
 def speedups(run: Run) -> list[float]:
@@ -171,124 +150,12 @@ def test_a_skill_says_why_in_the_words_of_the_kernels_author_also_if_the_tuner_f
 ) -> None:
     run = start(home, evaluations=3)
 
-    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log")), judge)
+    loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log")), judge)
 
     assert run.best
     assert run.best.is_tuned
     (name,) = run.published
     assert "> try 0\n" in book_of(home, library).find(name).body
-
-
-def test_an_author_is_asked_for_the_next_kernel_while_the_last_one_is_tuned(
-    home: Path, library: Path, tmp_path: Path
-) -> None:
-    run = start(home, evaluations=9)
-    slow = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
-
-    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log", 0.1)), slow)
-
-    kinds = [entry.kind for entry in run.entries]
-    second = kinds.index("asked", kinds.index("judged"))
-    assert "tried" in kinds[second : kinds.index("answered", second)]
-
-
-def test_an_answer_that_comes_after_the_time_is_up_is_kept_for_the_next_start(
-    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, log = start(home, evaluations=9), tmp_path / "paid.log"
-    slow = FakeJudge(tmp_path / "judged.log")
-    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
-
-    loop_of(run, home, library).optimize(asking(run, PaidAuthor(log, 0.3)), slow, minutes=1)
-
-    assert (run.ended, run.spent.unanswered) == ("", 0)
-    assert len(run.unused) == 1
-    paid = len(log.read_text().splitlines())
-    monkeypatch.undo()
-    again = Runs(home).get(run.id)
-    loop_of(again, home, library).optimize(asking(again, PaidAuthor(log)), slow)
-    assert log.read_text().splitlines()[:paid] == [f"paid {number}" for number in range(1, paid + 1)]
-    assert len(log.read_text().splitlines()) == sum(attempt.stage is not None for attempt in again.attempts)
-
-
-def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
-    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = start(home, evaluations=9)
-    judge = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
-    decide = loop.next_move
-
-    def stopping(state: State, *, writes: bool) -> Move:
-        found = decide(state, writes=writes)
-        return Stop(reason="enough") if isinstance(found, Ask) and state.attempts else found
-
-    monkeypatch.setattr(loop, "next_move", stopping)
-    loop_of(run, home, library).optimize(asking(run, PaidAuthor(tmp_path / "paid.log", 0.1)), judge)
-
-    assert run.ended == "enough"
-    assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
-
-
-class Remembering(PaidAuthor):
-    """Remembers what it was asked."""
-
-    def __init__(self, log: Path) -> None:
-        super().__init__(log)
-        self.asked: list[str] = []
-
-    def answer(self, ask: author.Ask) -> Reply:
-        self.asked.append(ask.said[0])
-        return super().answer(ask)
-
-
-def test_each_prompt_to_an_author_is_kept_under_the_number_of_its_question(
-    home: Path, library: Path, tmp_path: Path
-) -> None:
-    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
-
-    loop_of(run, home, library).optimize(asking(run, writer), FakeJudge(tmp_path / "judged.log"))
-
-    assert len(writer.asked) > 1
-    kept = [run.prompt(number) for number in range(1, len(writer.asked) + 2)]
-    assert [prompt and prompt.rest for prompt in kept] == [*writer.asked, None]
-    assert (run.folder / "prompts" / "001.md").read_text() == kept[0].text
-
-
-def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
-    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
-    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
-    loop_of(run, home, library).optimize(asking(run, writer), FakeJudge(tmp_path / "judged.log"), minutes=1)
-    monkeypatch.undo()
-    assert len(run.unused) == 1
-
-    again = Runs(home).get(run.id)
-    loop_of(again, home, library).optimize(asking(again, writer), FakeJudge(tmp_path / "judged.log"))
-
-    assert [again.prompt(number).rest for number in range(1, len(writer.asked) + 1)] == writer.asked
-
-
-class Fresh(PaidAuthor):
-    """Writes another kernel each time, with the same parameters."""
-
-    def answer(self, ask: author.Ask) -> Reply:
-        time.sleep(self.pause_s)
-        source = candidate().source.replace("row sum", f"row sum {ask.number}")
-        return Reply(text=f"note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
-
-
-@pytest.mark.alone
-def test_the_device_works_most_of_the_time_while_an_author_is_slow(home: Path, library: Path, tmp_path: Path) -> None:
-    """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
-    run = start(home, evaluations=12)
-    slow = FakeJudge(tmp_path / "judged.log", 0.3, estimate_s=0.03)
-    begin = time.monotonic()
-
-    loop_of(run, home, library).optimize(asking(run, Fresh(tmp_path / "paid.log", 0.6)), slow)
-
-    assert sum(attempt.stage is not None for attempt in run.attempts) == 3
-    assert slow.busy_s / (time.monotonic() - begin) > 0.6
 
 
 class Repeating(PaidAuthor):
@@ -301,7 +168,7 @@ class Repeating(PaidAuthor):
 def test_the_same_candidate_is_not_judged_again(home: Path, library: Path, judge: FakeJudge, tmp_path: Path) -> None:
     run = start(home, evaluations=20)
 
-    loop_of(run, home, library).optimize(asking(run, Repeating(tmp_path / "paid.log")), judge)
+    loop_of(run, home, library).optimize(asking(Repeating(tmp_path / "paid.log")), judge)
 
     judged = judge.log.read_text().splitlines()
     assert len(judged) == len({*judged}) < len(run.attempts)

@@ -48,7 +48,7 @@ def run_of(home: Path, about: Task, author: PaidAuthor, **plan: Any) -> Run:
     fields = {"target": "cpu-x86", "language": "cpp", "synthesizer": SynthesizerKind.AUTHORS, "evaluations": 2} | plan
     run = Runs(home).start(Plan(task=about, **fields))
     judge = FakeJudge(home / "judged.log", task=about)
-    loop_of(run, home, home / "none").optimize(asking(run, author), judge)
+    loop_of(run, home, home / "none").optimize(asking(author), judge)
     return run
 
 

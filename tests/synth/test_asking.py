@@ -116,6 +116,27 @@ def test_several_authors_are_asked_by_their_shares() -> None:
     assert all(one.author != "theirs" or two.author != "theirs" for one, two in pairwise(desk.ledger.exchanges))
 
 
+def test_a_request_that_a_kill_cut_off_goes_to_the_same_author_again_with_its_number() -> None:
+    """Also if later ones were answered before the kill, and others after it."""
+    for lost in range(1, 7):
+        ours, theirs, log = ScriptedAuthor("a", name="ours"), ScriptedAuthor("b", name="theirs"), Notes()
+        desk = Desk([Seat(ours, Model(), 2), Seat(theirs, Model(), 1)], log, Budget())
+        for log.question in range(1, 7):
+            desk.ask("rules", "task")
+        asked = [(one.author, one.question) for one in log.exchanges]
+        number = {one.question: one for one in log.exchanges}
+        log.record(number[lost].model_copy(update={"answered": False}))
+        before = (len(ours.asked), len(theirs.asked))
+
+        log.question = lost
+        again = desk.ask("rules", "task")
+
+        assert (again.author, again.question) == asked[lost - 1]
+        own = ours if again.author == "ours" else theirs
+        assert len(own.asked) == before[own is theirs] + 1
+        assert own.asked[-1] in own.asked[:-1], "the same request, with its number"
+
+
 def test_if_one_author_fails_the_next_is_asked() -> None:
     broken, other = ScriptedAuthor(failing(Outcome.KEY_REFUSED), name="a"), ScriptedAuthor("yes", name="b")
 

@@ -3,21 +3,24 @@
 import pytest
 
 from eval.languages.registry import CPP
-from kb.errors import SynthesisError
 from synth.authors.asking import Exchange, Notes
 from synth.authors.author import HINTS, AuthorError, Outcome
-from synth.authors.synthesizer import AuthorSynthesizer
+from synth.authors.synthesizer import Synthesizer
 from synth.prompts.prompt import build_prompt
 from tests.synth.samples import CPP_SOURCE, request, warm
 from tests.synth.scripted import ScriptedAuthor, desk_of
 
-REQUEST = request(CPP)
+PROMPT = build_prompt(request(CPP))
 GOOD = f"note: größer\n\n```cpp\n{CPP_SOURCE}```\n"
 BAD = "I would rather not say."
 
 
+def of(author: ScriptedAuthor, ledger: Notes | None = None) -> Synthesizer:
+    return Synthesizer(desk_of(author, ledger=ledger), CPP)
+
+
 def test_an_answer_becomes_a_proposal_with_its_author() -> None:
-    proposal = AuthorSynthesizer(desk_of(ScriptedAuthor(GOOD))).propose(REQUEST)
+    proposal = of(ScriptedAuthor(GOOD)).propose(PROMPT)
 
     assert (proposal.candidate.source, proposal.note, proposal.author) == (CPP_SOURCE, "größer", "scripted")
 
@@ -25,7 +28,7 @@ def test_an_answer_becomes_a_proposal_with_its_author() -> None:
 def test_an_author_is_asked_the_prompt_with_its_stable_part_apart() -> None:
     author, prompt = ScriptedAuthor(GOOD), build_prompt(warm())
 
-    proposal = AuthorSynthesizer(desk_of(author)).propose(warm())
+    proposal = of(author).propose(prompt)
 
     [ask] = author.asked
     assert (ask.system, ask.stable, ask.said) == (prompt.rules, prompt.stable, (prompt.rest,))
@@ -35,7 +38,7 @@ def test_an_author_is_asked_the_prompt_with_its_stable_part_apart() -> None:
 def test_after_an_answer_without_a_kernel_the_author_is_told_what_is_wrong() -> None:
     author = ScriptedAuthor(BAD, GOOD)
 
-    AuthorSynthesizer(desk_of(author)).propose(REQUEST)
+    of(author).propose(PROMPT)
 
     first, second = author.asked
     assert (second.system, second.stable, second.said[:2]) == (first.system, first.stable, (*first.said, BAD))
@@ -47,7 +50,7 @@ def test_two_answers_without_a_kernel_are_enough(text: str) -> None:
     author = ScriptedAuthor(text)
 
     with pytest.raises(AuthorError) as caught:
-        AuthorSynthesizer(desk_of(author)).propose(REQUEST)
+        of(author).propose(PROMPT)
 
     assert (caught.value.outcome, len(author.asked)) == (Outcome.UNREADABLE, 2)
 
@@ -57,13 +60,14 @@ class AfterAKill(Notes):
 
     def __init__(self, *texts: str) -> None:
         super().__init__()
-        self.unused = [Exchange(number=i, author="earlier", answered=True, text=t) for i, t in enumerate(texts, 1)]
+        for number, text in enumerate(texts, start=1):
+            self.record(Exchange(number=number, author="earlier", answered=True, text=text))
 
 
 def test_a_reply_that_was_paid_for_before_a_kill_is_used_and_nobody_is_asked() -> None:
     author = ScriptedAuthor(GOOD)
 
-    proposal = AuthorSynthesizer(desk_of(author, ledger=AfterAKill(BAD, GOOD))).propose(REQUEST)
+    proposal = of(author, AfterAKill(BAD, GOOD)).propose(PROMPT)
 
     assert (proposal.author, author.asked) == ("earlier", [])
 
@@ -71,19 +75,10 @@ def test_a_reply_that_was_paid_for_before_a_kill_is_used_and_nobody_is_asked() -
 def test_unreadable_replies_before_a_kill_keep_nobody_from_being_asked_again() -> None:
     author = ScriptedAuthor(GOOD)
 
-    AuthorSynthesizer(desk_of(author, ledger=AfterAKill(BAD, BAD))).propose(REQUEST)
+    of(author, AfterAKill(BAD, BAD)).propose(PROMPT)
 
     [ask] = author.asked
     assert ask.said[1] == BAD
-
-
-def test_a_prompt_that_does_not_fit_is_never_sent() -> None:
-    author = ScriptedAuthor(GOOD)
-
-    with pytest.raises(SynthesisError, match="tokens"):
-        AuthorSynthesizer(desk_of(author)).propose(request(CPP, budget_tokens=10))
-
-    assert author.asked == []
 
 
 def test_every_outcome_has_a_hint() -> None:

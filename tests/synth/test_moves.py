@@ -7,9 +7,9 @@ import pytest
 from eval.languages.registry import CPP
 from kb.types.evidence import Bottleneck, Outcome
 from kb.types.kernels import Candidate
-from kb.types.protocols import Attempt, RecalledSkill, Stage, Tried
+from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import Skill, SkillStanding
-from synth.search.moves import DRAFTS, Ask, Measure, Move, State, Stop, Submit, next_move
+from synth.search.moves import DRAFTS, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
 from tests.synth.samples import candidate, evidence
 
 DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
@@ -28,9 +28,16 @@ def attempt(number: int, stage: Stage | None, speedup: float, *, parent: int = 0
     return Attempt(candidate=kernel(number), evidence=found, stage=stage, parent=parent)
 
 
-def after(*written: tuple[Stage | None, float], seed: int = 0) -> Move:
-    attempts = tuple(attempt(number, *one) for number, one in enumerate(written, start=1))
-    return next_move(State(language="cpp", attempts=attempts, seed=seed), writes=True)
+def after(*written: tuple[Stage | None, float], seed: int = 0) -> Move | None:
+    return next_move(state_after(*written, seed=seed), writes=True)
+
+
+def state_after(*written: tuple[Stage | None, float], seed: int = 0) -> State:
+    """A run in which each correction mends the kernel before it."""
+    parents = [number if stage is FIX else 0 for number, (stage, _) in enumerate(written)]
+    told = zip(written, parents, strict=True)
+    attempts = tuple(attempt(number, *one, parent=parent) for number, (one, parent) in enumerate(told, start=1))
+    return State(language="cpp", attempts=attempts, seed=seed)
 
 
 DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
@@ -90,6 +97,66 @@ def test_small_steps_take_turns_at_the_two_fastest_structures_and_large_ones_com
     assert after(*DRAFTED) in (Ask(stage=IMPROVE, base=2), Ask(stage=RETHINK))
     bases = {move.base for seed in range(60) if isinstance(move := after(*DRAFTED, (IMPROVE, 2.5), seed=seed), Ask)}
     assert bases == {0, 2}
+
+
+PLANNED = Proposal(candidate=kernel(1), stage=DRAFT, plans=("by rows", "by columns"))
+BY_ROWS, BY_COLUMNS = Ask(stage=RETHINK, structure="by rows"), Ask(stage=RETHINK, structure="by columns")
+
+
+def all_ahead(state: State, evaluations: int = 40) -> list[Ask]:
+    """All that is asked at once."""
+    asks = list[Ask]()
+    while ask := ask_ahead(state.model_copy(update={"asked": (*state.asked, *asks)}), evaluations):
+        asks.append(ask)
+    return asks
+
+
+def fix(base: int) -> Ask:
+    return Ask(stage=FIX, base=base)
+
+
+def small_steps(*asked: Ask) -> State:
+    """A run whose next kernels are small steps, of which some are asked."""
+    state = state_after(*DRAFTED, (IMPROVE, 3.0), (IMPROVE, 4.0), seed=1)
+    return state.model_copy(update={"asked": asked})
+
+
+@pytest.mark.parametrize(
+    ("state", "asks"),
+    [
+        (State(language="cpp"), [Ask(stage=DRAFT)]),
+        (State(language="cpp", pending=(PLANNED,)), [BY_ROWS, BY_COLUMNS]),
+        (State(language="cpp", pending=(PLANNED,), asked=(BY_ROWS,)), [BY_COLUMNS]),
+        (state_after((DRAFT, 1.0)), [Ask(stage=RETHINK)]),
+        (state_after((DRAFT, REFUSED), (RETHINK, REFUSED)), [fix(1), fix(2), Ask(stage=RETHINK)]),
+        (small_steps(), [Ask(stage=IMPROVE, base=5), Ask(stage=IMPROVE, base=4)]),
+        (small_steps(Ask(stage=IMPROVE, base=5)), [Ask(stage=IMPROVE, base=4)]),
+        (state_after(*DRAFTED, (IMPROVE, 1.4), (IMPROVE, 1.6)), []),
+    ],
+    ids=[
+        "the first waits for nothing", "those planned while the first is judged", "each once",
+        "one at a time if none is planned", "corrections", "a step from each of the two fastest", "none twice",
+        "not after the end",
+    ],
+)  # fmt: skip
+def test_what_is_asked_while_other_kernels_are_written_and_judged(state: State, asks: list[Ask]) -> None:
+    assert all_ahead(state) == asks
+
+
+def test_nothing_is_asked_that_the_evaluations_may_not_reach() -> None:
+    planned = State(language="cpp", pending=(PLANNED,))
+    tuned = planned.model_copy(update={"pending": (PLANNED.model_copy(update={"candidate": candidate(CPP)}),)})
+
+    assert [len(all_ahead(planned, evaluations)) for evaluations in (1, 2, 3)] == [0, 1, 2]
+    assert [len(all_ahead(tuned, evaluations)) for evaluations in (3, 4, 6, 7)] == [0, 1, 1, 2]
+    assert [len(all_ahead(tuned_state(), evaluations)) for evaluations in (2, 3)] == [0, 1]
+
+
+def test_a_greedy_search_waits_for_each_verdict() -> None:
+    greedy = State(language="cpp", pending=(PLANNED,), search="greedy")
+
+    assert not all_ahead(greedy)
+    assert next_move(greedy, writes=True) is None
 
 
 def test_equal_states_give_equal_moves_and_seeds_differ() -> None:

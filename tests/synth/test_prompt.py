@@ -165,6 +165,16 @@ def test_the_stage_follows_from_the_attempts(speedups: tuple[float | None, ...],
     assert build_prompt(request(CPP, attempts=timed(*speedups))).stage is stage
 
 
+def test_a_prompt_for_a_planned_structure_names_no_other() -> None:
+    structures = Briefing(structures=("a whole row in registers",))
+    asked = request(CPP, stage=Stage.RETHINK, briefing=structures)
+
+    text = build_prompt(asked.model_copy(update={"structure": "two passes"})).text
+
+    assert "Take this one:\n\n```text\n- two passes\n```" in text
+    assert "a whole row in registers" not in text
+
+
 def test_a_prompt_to_rethink_has_a_table_with_times_and_the_structures_of_the_operation() -> None:
     structures = Briefing(structures=("a whole row in registers",))
     text = build_prompt(request(CPP, attempts=timed(1.2, 1.1), stage=Stage.RETHINK, briefing=structures)).text

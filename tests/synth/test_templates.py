@@ -13,7 +13,7 @@ from kb.types.briefing import Briefing
 from kb.types.evidence import Outcome
 from kb.types.kernels import Language
 from kb.types.protocols import Stage
-from synth.authors.synthesizer import AuthorSynthesizer
+from synth.authors.synthesizer import Synthesizer
 from synth.fact_answers import ask_for_facts
 from synth.prompts.prompt import build_prompt
 from synth.prompts.render import ENVIRONMENT, render
@@ -82,7 +82,7 @@ def test_questions_and_passages_that_look_like_templates_reach_a_model_as_they_a
 def test_an_answer_that_looks_like_a_template_is_told_back_as_it_is() -> None:
     model = ScriptedAuthor(f"```{JINJA}\n```", f"```cpp\n{CPP_SOURCE}```")
 
-    AuthorSynthesizer(desk_of(model)).propose(request(CPP))
+    Synthesizer(desk_of(model), CPP).propose(build_prompt(request(CPP)))
 
     assert JINJA.partition(" ")[0] in model.asked[1].said[2]
 

@@ -208,7 +208,7 @@ def searched(home: Path, author: Author) -> Run:
     fields: dict[str, Any] = {"target": "cpu-x86", "language": "cpp", "synthesizer": SynthesizerKind.AUTHORS}
     run = Runs(home).start(Plan(task=TASK_WITH_SUM, evaluations=4, **fields))
     judge = FakeJudge(home / "judged.log", task=TASK_WITH_SUM)
-    loop_of(run, home, home / "none").optimize(asking(run, author), judge)
+    loop_of(run, home, home / "none").optimize(asking(author), judge)
     return run
 
 

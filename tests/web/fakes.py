@@ -29,8 +29,8 @@ def ask(run: Run, *, said: str = "What to do.", cited: tuple[str, ...] = (), ski
         rules="The rules.", stable="The task.", rest=said, stage=Stage.DRAFT, skills=skills, cited=cited, items=(),
         left_out=(),
     )  # fmt: skip
-    run.keep_prompt(prompt)
-    run.record(_exchange(run, len(run.exchanges) + 1))
+    run.keep_prompt(prompt, run.question)
+    run.record(_exchange(run, len(run.exchanges) + 1), None)
 
 
 def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, **more: object) -> None:
@@ -38,7 +38,7 @@ def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, *
     usage = Usage(input_tokens=1000, output_tokens=200)
     told = {"detail": text} if failure else {"text": text, "model": "maker/model-2026-10-01"}
     came = {"answered": True, "at": AT, "usage": usage, "dollars": 0.01, "outcome": failure, **told, **more}
-    run.record(_exchange(run, len(run.exchanges)).model_copy(update=came))
+    run.record(_exchange(run, len(run.exchanges)).model_copy(update=came), None)
 
 
 def propose(run: Run, source: str | Candidate = "", **more: object) -> Candidate:
@@ -72,7 +72,7 @@ def whole_run(home: Path) -> Run:
     )
     ask(run)
     answer(run, "I would rather not.")
-    run.record(_exchange(run, len(run.exchanges) + 1))
+    run.record(_exchange(run, len(run.exchanges) + 1), None)
     answer(run)
     columns = propose(run, "// columns\n", author="recorded:answers", stage=Stage.RETHINK, note="sums columns")
     wrong = CaseResult(name="ROWS=3", outcome=Outcome.INCORRECT, max_error=3.0, error_ratio=7.0)
@@ -90,4 +90,6 @@ def whole_run(home: Path) -> Run:
 
 def _exchange(run: Run, number: int) -> Exchange:
     author = (run.plan.authors or ("hand",))[0]
-    return Exchange(number=number, author=author, output_tokens=16_000, usage=Usage(output_tokens=16_000))
+    return Exchange(
+        number=number, question=run.question, author=author, output_tokens=16_000, usage=Usage(output_tokens=16_000)
+    )

@@ -1,0 +1,212 @@
+"""Authors are asked while kernels are judged and tuned; each question has its prompt, and each answer is used."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from kb.errors import JudgeError
+from kb.runs import loop
+from kb.runs.journal import JournalEntry, Run, Runs
+from kb.types.evidence import Evidence
+from kb.types.kernels import Candidate
+from kb.types.protocols import Stage
+from kb.views.answers import candidates_by_request
+from synth.authors import author
+from synth.authors.asking import OUTPUT_TOKENS, Exchange
+from synth.authors.author import Reply, Usage
+from synth.authors.spending import Budget
+from synth.search import moves
+from tests.runs.fakes import FakeJudge, PaidAuthor, asking, candidate, evidence_of, loop_of, start
+
+
+def unused(run: Run) -> list[Exchange]:
+    """The replies that led to no candidate yet."""
+    led_to = candidates_by_request(run)
+    return [one for one in run.exchanges if one.answered and one.number not in led_to]
+
+
+def test_an_author_is_asked_for_the_next_kernel_while_the_last_one_is_tuned(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = start(home, evaluations=9)
+    slow = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
+
+    loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log", 0.1)), slow)
+
+    kinds = [entry.kind for entry in run.entries]
+    second = kinds.index("asked", kinds.index("judged"))
+    assert "tried" in kinds[second : kinds.index("answered", second)]
+
+
+def test_an_answer_that_comes_after_the_time_is_up_is_kept_for_the_next_start(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, log = start(home, evaluations=9), tmp_path / "paid.log"
+    slow = FakeJudge(tmp_path / "judged.log")
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
+
+    loop_of(run, home, library).optimize(asking(PaidAuthor(log, 0.3)), slow, minutes=1)
+
+    assert (run.ended, run.spent.unanswered) == ("", 0)
+    assert len(unused(run)) == 1
+    paid = len(log.read_text().splitlines())
+    monkeypatch.undo()
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(asking(PaidAuthor(log)), slow)
+    assert log.read_text().splitlines()[:paid] == [f"paid {number}" for number in range(1, paid + 1)]
+    assert len(log.read_text().splitlines()) == sum(attempt.stage is not None for attempt in again.attempts)
+
+
+def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(home, evaluations=9)
+    judge = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
+    monkeypatch.setattr(moves, "_over", lambda state: "enough" if len(state.attempts) > 1 else "")
+    loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log", 0.1)), judge)
+
+    assert run.ended == "enough"
+    assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
+
+
+class Remembering(PaidAuthor):
+    """Remembers what it was asked."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self.asked: list[str] = []
+
+    def answer(self, ask: author.Ask) -> Reply:
+        self.asked.append(ask.said[0])
+        return super().answer(ask)
+
+
+def test_each_prompt_to_an_author_is_kept_under_the_number_of_its_question(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
+
+    loop_of(run, home, library).optimize(asking(writer), FakeJudge(tmp_path / "judged.log"))
+
+    assert len(writer.asked) > 1
+    kept = [run.prompt(number) for number in range(1, len(writer.asked) + 2)]
+    assert [prompt and prompt.rest for prompt in kept] == [*writer.asked, None]
+    assert (run.folder / "prompts" / "001.md").read_text() == kept[0].text
+
+
+def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, writer = start(home, evaluations=9), Remembering(tmp_path / "paid.log")
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
+    loop_of(run, home, library).optimize(asking(writer), FakeJudge(tmp_path / "judged.log"), minutes=1)
+    monkeypatch.undo()
+    assert len(unused(run)) == 1
+
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(asking(writer), FakeJudge(tmp_path / "judged.log"))
+
+    assert [again.prompt(number).rest for number in range(1, len(writer.asked) + 1)] == writer.asked
+
+
+class Fresh(PaidAuthor):
+    """Plans two other structures, and writes another kernel each time: with the same parameters, or without."""
+
+    def __init__(self, log: Path, pause_s: float = 0.0, *, tuned: bool = True) -> None:
+        super().__init__(log, pause_s)
+        self.tuned = tuned
+
+    def answer(self, ask: author.Ask) -> Reply:
+        time.sleep(self.pause_s)
+        source = candidate().source.replace("row sum", f"row sum {ask.number}")
+        source = source if self.tuned else source.replace("// tune", "// not tuned")
+        plans = "plan: by rows\nplan: by columns\n" if ask.number == 1 else ""
+        return Reply(text=f"{plans}note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
+
+
+def kinds_of(run: Run) -> list[str]:
+    """What happened, in order, with the number of the question or the candidate."""
+    return [f"{entry.kind} {entry.exchange.question if entry.exchange else entry.step}" for entry in run.entries]
+
+
+def test_the_planned_structures_are_asked_for_while_the_first_kernel_is_judged(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, slow = start(home, evaluations=3), FakeJudge(tmp_path / "judged.log", 0.1)
+
+    loop_of(run, home, library).optimize(asking(Fresh(tmp_path / "paid.log", 0.2, tuned=False)), slow)
+
+    assert kinds_of(run)[:6] == ["asked 1", "answered 1", "proposed 1", "asked 2", "asked 3", "judged 1"]
+    assert [run.asked[number].structure for number in run.asked] == ["", "by rows", "by columns"]
+    prompts = [run.prompt(number) for number in run.asked]
+    assert [prompt and ("by rows" in prompt.text, "by columns" in prompt.text) for prompt in prompts] == [
+        (False, False), (True, False), (False, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("raised", "unanswered"), [(JudgeError("broken", hint=""), 0), (KeyboardInterrupt(), 2)])
+def test_replies_are_waited_for_if_the_judge_fails_but_not_on_an_interrupt(
+    home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException, unanswered: int,
+) -> None:  # fmt: skip
+    run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.3, tuned=False)
+    monkeypatch.setattr(judge, "verify", Mock(side_effect=raised))
+
+    with pytest.raises(type(raised)):
+        loop_of(run, home, library).optimize(asking(slow), judge)
+
+    assert (len(run.exchanges), run.spent.unanswered) == (3, unanswered)
+
+
+def test_what_does_not_fit_the_budget_beside_others_is_asked_when_these_are_answered(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run, authors = start(home, evaluations=3), asking(Fresh(tmp_path / "paid.log", 0.2, tuned=False))
+    most = authors.desk.seats[0].most(10_000, OUTPUT_TOKENS).usage.total
+    authors = replace(authors, desk=replace(authors.desk, budget=Budget(tokens=most)))
+
+    loop_of(run, home, library).optimize(authors, FakeJudge(tmp_path / "judged.log", 0.1))
+
+    asked = [kind for kind in kinds_of(run) if "ed 3" in kind or "ed 2" in kind]
+    assert asked.index("answered 2") < asked.index("asked 3")
+    assert (len(run.attempts), run.ended) == (3, "all evaluations are spent")
+
+
+def test_a_paid_reply_in_the_journal_of_an_earlier_version_is_used(home: Path, library: Path, tmp_path: Path) -> None:
+    run, writer = start(home, evaluations=1), Fresh(tmp_path / "paid.log", tuned=False)
+    text = writer.answer(author.Ask(system="", said=(), output_tokens=1)).text
+    reply = Exchange(number=1, author="paid", answered=True, text=text)
+    run.append(JournalEntry(kind="answered", step=1, exchange=reply, ask=moves.Ask(stage=Stage.DRAFT)))
+    again, other = Runs(home).get(run.id), Remembering(tmp_path / "paid.log")
+
+    loop_of(again, home, library).optimize(asking(other), FakeJudge(tmp_path / "judged.log"))
+
+    assert [attempt.note for attempt in again.attempts] == ["1"]
+    assert len(again.exchanges) == 1
+
+
+class Rising(FakeJudge):
+    """Finds each kernel faster than the one before it, so that the search does not stop."""
+
+    def verify(self, one: Candidate) -> Evidence:
+        super().verify(one)
+        return evidence_of(one, speedup=1.0 + 0.1 * len(self.log.read_text().splitlines()))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("tuned", "evaluations"), [(True, 12), (False, 8)], ids=["with parameters", "without"])
+def test_the_device_works_most_of_the_time_while_an_author_is_slow(
+    home: Path, library: Path, tmp_path: Path, evaluations: int, *, tuned: bool
+) -> None:
+    """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
+    run = start(home, evaluations=evaluations)
+    slow = Rising(tmp_path / "judged.log", 0.3, estimate_s=0.03)
+    writer = Fresh(tmp_path / "paid.log", 0.6, tuned=tuned)
+    begin = time.monotonic()
+
+    loop_of(run, home, library).optimize(asking(writer), slow)
+
+    assert slow.busy_s / (time.monotonic() - begin) > 0.6
