@@ -114,7 +114,7 @@ def context(
                 raise typer.BadParameter("--page and --paths show lines: leave out --whole and --budget")
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
             show_result(packed, _show_context, as_json=as_json)
-            text = packed.text
+            text = packed.text or packed.left_out
         else:
             hits = kb.answers(asked, target=target, compare=compare, only=only, page=page)
             found = answer(hits, target=target, paths=paths)
@@ -209,14 +209,15 @@ def _show_hit(rank: int, passage: "FoundPassage") -> None:
 
 def _show_context(context: "PackedContext") -> None:
     show_notes(context, label=context.status)
-    if not context.text:
+    if not context.text and not context.left_out:
         return
     left_out = "nothing relevant was left out"
     if context.left_out:
         first = ", ".join(named(context.left_out, IDS_SHOWN))
         left_out = f"{len(context.left_out)} relevant passages did not fit: {first}"
     less = f"{context.less_relevant} passages found are far less relevant"
-    show_text(f"{context.text}\n")
+    if context.text:
+        show_text(f"{context.text}\n")
     show_wrapped(f"({context.tokens} of {context.budget_tokens} tokens; {left_out}; {less})")
 
 

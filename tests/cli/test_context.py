@@ -60,3 +60,7 @@ def test_whole_passages_are_given_on_request(run: Run, stored: Path, more: tuple
     assert whole["text"].startswith("# ")
     assert lines["text"].startswith("[")
     assert len(lines["text"]) <= len(whole["text"])
+
+
+def test_what_does_not_fit_is_named_and_is_no_missing_answer(run: Run, stored: Path) -> None:
+    assert "did not fit" in run(*QUESTION, "--budget", "5").out
