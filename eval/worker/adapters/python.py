@@ -122,7 +122,7 @@ def _same(one: Any, other: Any) -> bool:
     one, other = (torch.view_as_real(x) if x.is_complex() else x for x in (one, other))
     kinds = ((type(x), x.shape, x.dtype, x.device, x.layout) for x in (one, other))
     bits = getattr(torch, f"int{8 * min(8, other.itemsize)}")
-    parts = (x.flatten().view(bits).split(BLOCK) for x in (one, other))  # torch notes for each whether it is equal
+    parts = (x.flatten().view(bits).split(BLOCK) for x in (one, other))  # in blocks: to compare takes as much memory
     return len(set(kinds)) == 1 and all(map(torch.equal, *parts))
 
 
