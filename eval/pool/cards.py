@@ -40,7 +40,7 @@ class Card:
             folder: Where these lock files to take turns.
         """
         alone = {} if self.name == CPU else {CHOOSES_GPU: self.name}
-        return alone if sharing == 1 else alone | {TURNS: f"{folder}/turns-{self.name}", SHARE: f"{1 / sharing}"}
+        return alone if sharing <= 1 else alone | {TURNS: f"{folder}/turns-{self.name}", SHARE: f"{1 / sharing}"}
 
 
 class Job(NamedTuple):

@@ -8,18 +8,20 @@ another card of its kind.
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from eval.machine import usable_cores
 from eval.pool.cards import Card, Job, parts
 from eval.pool.turns import TURNS
 from kb.errors import CanaryError, KbError, TaskError
 from kb.types.evidence import Evidence, Outcome
-from kb.types.kernels import Candidate, Interface
+from kb.types.kernels import Interface
+from kb.types.protocols import Judge
+from kb.types.target import CPU
 
 STOPPED = "the judge was stopped, or the machine ended, while it was judged"
 MOST_SHARING, LEAST_CORES = 4, 4
@@ -28,12 +30,6 @@ MAY_BE_DISTURBED = (Outcome.RAISED, Outcome.CRASHED, Outcome.TIMED_OUT, Outcome.
 """Refusals that count only from a judge that has the GPU for itself: others may take its memory and its time. They make
 no kernel too fast."""
 Environment = Mapping[str, str]
-
-
-class Judge(Protocol):
-    interface: Interface
-
-    def verify(self, candidate: Candidate) -> Evidence: ...
 
 
 class Found(NamedTuple):
@@ -72,18 +68,16 @@ class Judging:
         most = MOST_SHARING
         while jobs := {kind: own for kind, own in jobs.items() if own}:
             sound = [card for card in cards if card.kind in jobs and not card.failure]
-            cores = len(usable_cores()) // max(1, len(sound))
             judges, queues = list[tuple[Card, Environment]](), dict[str, Iterator[list[Job]]]()
             for kind, own in jobs.items():
-                of_kind = [card for card in sound if card.kind == kind]
-                if not of_kind:
+                if of_kind := [card for card in sound if card.kind == kind]:
+                    queues[kind] = iter(waiting := parts(own, len(of_kind)))
+                    cores = len(usable_cores()) // len(sound)
+                    sharing = min(most, cores // LEAST_CORES, len(waiting) // len(of_kind)) if kind != CPU else 1
+                    judges += [(c, c.environment(sharing, self._folder)) for c in of_kind] * max(1, sharing)
+                else:
                     why = "; ".join(card.failure for card in cards if card.kind == kind)
                     yield from (Found(job.number, failure=f"no {kind} is left: {why}") for job in own)
-                    continue
-                waiting = parts(own, len(of_kind))
-                sharing = max(1, min(most, cores // LEAST_CORES, len(waiting) // len(of_kind)))
-                judges += [(card, card.environment(sharing, self._folder)) for card in of_kind] * sharing
-                queues[kind] = iter(waiting)
             self._again = set()
             yield from self._pass(judges, queues)
             self._again.update(job.number for queue in queues.values() for part in queue for job in part)
@@ -117,10 +111,10 @@ class Judging:
                 self._again.update(job.number for job in part)
                 if card.failure:
                     break
-            while card.failure and card.unsure:
-                number = card.unsure.pop()
-                self._again.add(number)
-                self._found.put(Found(number, failure=card.failure))
+            with suppress(KeyError):  # none is left: the judges of the card take them out together
+                while card.failure:
+                    self._again.add(number := card.unsure.pop())
+                    self._found.put(Found(number, failure=card.failure))
         finally:
             self._found.put(None)
 
@@ -130,12 +124,11 @@ class Judging:
         def decide(failure: str, evidence: Evidence | None = None, interface: Interface | None = None) -> None:
             """Tell what is found, unless other judges of the same GPU may have caused it."""
             number = part.pop(0).number
-            if TURNS not in environment or (
-                evidence and is_final(evidence) and evidence.outcome not in MAY_BE_DISTURBED
-            ):
-                self._found.put(Found(number, evidence, interface, failure))
-            else:
+            is_certain = evidence and is_final(evidence) and evidence.outcome not in MAY_BE_DISTURBED
+            if TURNS in environment and not is_certain:
                 self._again.add(number)
+            else:
+                self._found.put(Found(number, evidence, interface, failure))
 
         self._found.put(Found(part[0].number, failure=STOPPED))
         is_timed = False

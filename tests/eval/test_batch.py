@@ -129,6 +129,14 @@ def test_judges_of_several_tasks_share_a_gpu_and_its_memory_and_take_turns(
     assert {each[TURNS] for each in FakeJudge.environments} == {f"{folder}/cache/turns-one"}
 
 
+def test_judges_of_the_cpu_never_share_it(
+    tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None
+) -> None:
+    judge_batch(packed(tmp_path, batch_of(entry("a"), entry("b", task=OTHER))), lambda line: None)
+
+    assert judged() == ["cpu row-sum", "cpu a", "cpu other", "cpu b"]
+
+
 def test_candidates_of_one_task_share_its_baselines_instead(
     tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None
 ) -> None:
