@@ -73,7 +73,7 @@ def chosen_cards(devices: str = "") -> list[Card]:
     if unknown := [name for name in wanted if name not in named]:
         there = ", ".join([*(f"{gpu.number} ({name}, {gpu.kind})" for name, gpu in gpus.items()), CPU])
         hint = "name some of these, or leave --devices out for all"
-        raise BatchError(f"no device that may judge here is {unknown[0]!r}; there are {there}", hint=hint)
+        raise BatchError(f"no device {unknown[0]!r} may judge here, only {there}", hint=hint)
     return list(dict.fromkeys(named[name] for name in wanted))
 
 

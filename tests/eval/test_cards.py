@@ -87,7 +87,7 @@ def test_an_unknown_device_is_one_sentence_with_what_there_is(
 ) -> None:
     folder = packed(tmp_path, batch_of(entry("right")))
 
-    with pytest.raises(BatchError, match=f"no device that may judge here is '7'; there are {there}$"):
+    with pytest.raises(BatchError, match=f"no device '7' may judge here, only {there}$"):
         judge(folder, gpus, "cpu,7")
 
 
