@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_digest, read_batch, read_verdict, sealed, writing
 from eval.judge.driver import LocalJudge
-from eval.pool.cards import Job, chosen_cards, kinds_of
+from eval.pool.cards import Job, Run, chosen_cards, kinds_of
 from eval.pool.judging import STOPPED, Judging, is_final
 from kb.errors import BatchError
 from kb.storage import write_whole
@@ -64,16 +64,14 @@ def judge_batch(folder: Path, tell: Tell, devices: str = "") -> int:
                     write_whole(file, sealed(verdict, batch.key))
                 if found.failure != STOPPED:
                     tell(f"{batch.about(found.number)}: {_said(found.evidence, found.failure)}")
-                left = left - {found.number} if is_final(found.evidence) else left | {found.number}
+                left.add(found.number)
+                if is_final(found.evidence):
+                    left.remove(found.number)
     placed = {job.number for some in (by_kind, on_cpu) for own in some.values() for job in own}
     for number in sorted(left - placed):
         kind = known.get(jobs[number].run)
-        why = (
-            f"its run was timed on {kind}, and this machine has no such card"
-            if kind
-            else "this machine has no such device"
-        )
-        tell(f"{batch.about(number)}: {why}")
+        timed = f"its run was timed on {kind}, and " if kind else ""
+        tell(f"{batch.about(number)}: {timed}no such device judges here")
     return len(left)
 
 
@@ -96,14 +94,12 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
-def _open(
-    folder: Path, batch: Batch, jobs: Mapping[int, Job], tell: Tell
-) -> tuple[list[int], dict[tuple[str, str], str]]:
-    """What is to be judged, and the kind of GPU that has timed candidates of a run and target.
+def _open(folder: Path, batch: Batch, jobs: Mapping[int, Job], tell: Tell) -> tuple[list[int], dict[Run, str]]:
+    """What is to be judged, and the kind of GPU that has timed candidates of a run.
 
     The candidates that were tried without a final verdict are the last: one may end the machine.
     """
-    new, failed, known = list[int](), list[int](), dict[tuple[str, str], str]()
+    new, failed, known = list[int](), list[int](), dict[Run, str]()
     for number in batch.entries:
         try:
             verdict = read_verdict(folder, batch, number)

@@ -14,6 +14,9 @@ from kb.errors import BatchError
 from kb.types.kernels import Candidate
 from kb.types.target import CPU, Isa
 
+Run = tuple[str, str]
+"""A run and its target."""
+
 
 @dataclass(eq=False)
 class Card:
@@ -30,7 +33,7 @@ class Card:
     """Numbers of the candidates that it has judged since its last good canary."""
 
     def __str__(self) -> str:
-        return self.name if self.name == CPU else f"{self.name} ({self.kind})"
+        return CPU if self.kind == CPU else f"{self.name} ({self.kind})"
 
     def environment(self, sharing: int, folder: Path) -> dict[str, str]:
         """The variables with which a judge sees no other card.
@@ -39,7 +42,7 @@ class Card:
             sharing: How many judges share this one.
             folder: Where these lock files to take turns.
         """
-        alone = {} if self.name == CPU else {CHOOSES_GPU: self.name}
+        alone = {} if self.kind == CPU else {CHOOSES_GPU: self.name}
         return alone if sharing <= 1 else alone | {TURNS: f"{folder}/turns-{self.name}", SHARE: f"{1 / sharing}"}
 
 
@@ -48,8 +51,8 @@ class Job(NamedTuple):
 
     number: int
     candidate: Candidate
-    run: tuple[str, str]
-    """Its run and target: one kind of card judges all candidates of these, so that their times compare."""
+    run: Run
+    """One kind of card judges all candidates of it, so that their times compare."""
     task: tuple[str, str]
     """Its task and target: one judge after another serves these."""
     isa: Isa
@@ -77,28 +80,24 @@ def chosen_cards(devices: str = "") -> list[Card]:
     return list(dict.fromkeys(named[name] for name in wanted))
 
 
-def kinds_of(jobs: Sequence[Job], known: Mapping[tuple[str, str], str], cards: Sequence[Card]) -> dict[str, list[Job]]:
+def kinds_of(jobs: Sequence[Job], known: Mapping[Run, str], cards: Sequence[Card]) -> dict[str, list[Job]]:
     """What each kind of card judges, in order, so that all cards have about as many candidates.
 
     Args:
-        known: The kind of card that has timed candidates of a run and target: no other kind judges the rest.
+        known: The kind of card that has timed candidates of a run: no other kind judges the rest.
 
     Returns:
         By kind; a candidate for which no card is here is in none.
     """
-    found: dict[str, list[Job]] = {card.kind: [] for card in cards}
-    chosen, loads = dict[tuple[str, str], str](), Counter[str]()
-    sizes = Counter(job.run for job in jobs)
-    isas = {job.run: job.isa for job in jobs}
+    chosen, loads = dict[Run, str](), Counter[str]()
+    sizes, isas = Counter(job.run for job in jobs), {job.run: job.isa for job in jobs}
     for run in sorted(sizes, key=lambda run: (run not in known, -sizes[run])):
         fitting = Counter(c.kind for c in cards if c.isa == isas[run] and known.get(run, c.kind) == c.kind)
         if fitting:
             chosen[run] = min(fitting, key=lambda kind: (loads[kind] + sizes[run]) / fitting[kind])
             loads[chosen[run]] += sizes[run]
-    for job in jobs:
-        if job.run in chosen:
-            found[chosen[job.run]].append(job)
-    return found
+    kinds = dict.fromkeys(card.kind for card in cards)
+    return {kind: [job for job in jobs if chosen.get(job.run) == kind] for kind in kinds}
 
 
 def parts(jobs: Sequence[Job], cards: int) -> list[list[Job]]:

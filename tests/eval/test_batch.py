@@ -177,7 +177,7 @@ def test_a_candidate_for_a_device_that_is_not_here_waits(tmp_path: Path, judged:
 
     assert judge_batch(folder, told.append) == 1
     assert outcomes(folder) == ["", "passed"]
-    assert told[-1] == "1 of 2: row-sum for mi300x: this machine has no such device"
+    assert told[-1] == "1 of 2: row-sum for mi300x: no such device judges here"
 
 
 def test_a_candidate_whose_judge_dies_costs_no_other_its_verdict_and_comes_last_at_the_next_start(

@@ -4,12 +4,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
 from eval.batch.pack import Batch, read_verdict, write_batch
+from eval.devices.cpu import Cpu
+from eval.devices.device import Device
+from eval.devices.gpu import Gpu as GpuDevice
+from eval.judge import task_judge
 from eval.machine import Gpu
 from eval.pool import cards, judging
 from eval.pool.cards import Card, Job, kinds_of
@@ -116,7 +121,7 @@ def test_a_resumed_batch_keeps_the_kind_that_timed_its_first_candidates(
     left, told = judge(folder, gpus)
 
     if gpus is GPUS:
-        why = f"row-sum for h100: its run was timed on {SLOW}, and this machine has no such card"
+        why = f"row-sum for h100: its run was timed on {SLOW}, and no such device judges here"
         assert (left, told) == (3, [f"{n} of 4: {why}" for n in (2, 3, 4)])
     else:
         assert left == 0
@@ -132,6 +137,15 @@ def test_all_cards_have_about_as_many_candidates() -> None:
 
     assert {kind: len(own) for kind, own in found.items()} == {FAST: 12, SLOW: 6}
     assert all(own == sorted(own, key=lambda job: job.number) for own in found.values())
+
+
+@pytest.mark.parametrize(("device", "kind"), [(GpuDevice, FAST), (Cpu, None)])
+def test_evidence_names_the_kind_of_the_gpu_that_judged(
+    device: type[Device], kind: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_judge, "present_gpus", lambda: MIXED)
+
+    assert task_judge._environment(cast(Device, device)).get("gpu") == kind
 
 
 @pytest.fixture
