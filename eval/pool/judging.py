@@ -58,6 +58,8 @@ class Judging:
         self._start, self._folder = start, folder
         self._found: SimpleQueue[Found | None] = SimpleQueue()
         self._again: set[int] = set()
+        self._suspects: set[int] = set()
+        """They were timed when a canary failed, and may be the cause: they are the last to be judged again."""
 
     def found(self, jobs: Mapping[str, Sequence[Job]], cards: Sequence[Card]) -> Iterator[Found]:
         """What is found, as it comes; for each candidate first that it was STOPPED. What comes later counts.
@@ -81,7 +83,8 @@ class Judging:
             self._again = set()
             yield from self._pass(judges, queues)
             self._again.update(job.number for queue in queues.values() for part in queue for job in part)
-            jobs = {kind: [job for job in own if job.number in self._again] for kind, own in jobs.items()}
+            again = {kind: [job for job in own if job.number in self._again] for kind, own in jobs.items()}
+            jobs = {kind: sorted(own, key=lambda job: job.number in self._suspects) for kind, own in again.items()}
             most = 1
 
     def _pass(
@@ -145,6 +148,7 @@ class Judging:
                     if part:
                         self._found.put(Found(part[0].number, failure=STOPPED))
         except CanaryError as error:
+            self._suspects.add(part[0].number)
             card.failure = f"{card} is taken out: {error.message}"
         except TaskError as error:
             while part:

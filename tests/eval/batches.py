@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -81,7 +82,7 @@ def write_verdict(folder: Path, batch: Batch, verdict: BatchVerdict, *, key: str
 class FakeJudge:
     """Notes what it judges. It dies of candidates that contain `kills`, and refuses tasks that contain `fails`.
 
-    A canary fails where the judges of a card have passed as many as `broken` says.
+    A canary fails where the judges of a card have passed as many as `broken` says, and beside what contains `disturbs`.
     """
 
     interface = INTERFACE
@@ -90,7 +91,7 @@ class FakeJudge:
     cores: ClassVar[dict[str, set[int]]] = {}
     """On which it ran, by device."""
     environments: ClassVar[list[Mapping[str, str]]] = []
-    broken: ClassVar[dict[str, int]] = {}
+    broken: ClassVar[dict[str, float]] = {}
     """By device."""
 
     def __init__(self, task: Task, *, target: str, environment: Mapping[str, str], **_: object) -> None:
@@ -110,9 +111,10 @@ class FakeJudge:
         found = evidence_on(Entry(run="", task=self.task, target=self.target, proposal=Proposal(candidate=candidate)))
         if found.timing is None:
             return found
-        if not self.is_timed and self.where in self.broken:
-            self.broken[self.where] -= 1
-            if self.broken[self.where] < 0:
+        if not self.is_timed:
+            good = self.broken.get(self.where, inf)
+            self.broken[self.where] = good - 1
+            if good <= 0 or "disturbs" in candidate.source:
                 raise CanaryError("the clock stands still", hint="")
         self.is_timed = True
         gpu = cards.present_gpus().get(self.where)

@@ -203,7 +203,7 @@ def test_without_another_card_of_its_kind_they_have_no_verdict_until_the_next_st
 
     why = f"no {SLOW} is left: {OUT.format(THREE)}"
     assert (left, failures(folder, batch)) == (8 - stands, [""] * stands + [why] * (8 - stands))
-    assert told[-1] == f"8 of 8: row-sum for h100: no verdict: {why}"
+    assert told[-1] == f"{stands + 2 * (good > 0) + 1} of 8: row-sum for h100: no verdict: {why}"
 
     broken()
     assert judge(folder, MIXED)[0] == 0
@@ -226,6 +226,16 @@ def test_all_judges_of_a_card_that_fails_a_canary_end(
     assert list(last.values())[-2:] == ["two", "two"]
 
 
+def test_a_candidate_beside_which_a_canary_failed_is_the_last_to_be_judged_again(tmp_path: Path, judge: Judge) -> None:
+    batch = batch_of(*(entry(text, target="h100") for text in ("disturbs", "k1", "k2")))
+    folder = packed(tmp_path, batch)
+
+    assert judge(folder, GPUS)[0] == 0
+
+    assert failures(folder, batch) == [""] * 3
+    assert len(judged_by(tmp_path)["disturbs"]) == 2
+
+
 def test_the_cpu_is_taken_out_too(tmp_path: Path, judge: Judge, broken: Callable[..., None]) -> None:
     batch = batch_of(entry("a"), entry("b"))
     folder = packed(tmp_path, batch)
@@ -235,4 +245,4 @@ def test_the_cpu_is_taken_out_too(tmp_path: Path, judge: Judge, broken: Callable
 
     assert (left, judged_by(tmp_path)) == (2, {"a": {"cpu"}})
     why = f"no verdict: no cpu is left: {OUT.format('cpu')}"
-    assert told == [f"{n} of 2: row-sum for cpu-x86: {why}" for n in (1, 2)]
+    assert told == [f"{n} of 2: row-sum for cpu-x86: {why}" for n in (2, 1)]
