@@ -14,14 +14,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from eval.pool.cards import Card, Job, kinds_of, parts
+from eval.pool.cards import Job, parts
 from eval.pool.judging import MOST_SHARING
 from kb.types.kernels import Candidate
 from kb.types.target import Isa
 
-RESULTS = Path(__file__).parent / "results"
-RECORDED, RESULT = RESULTS / "judge-h200.json", RESULTS / "pool-simulation.json"
+RECORDED, RESULT = (Path(__file__).parent / "results" / f"{name}.json" for name in ("judge-h200", "pool-simulation"))
 BATCHES = {"250 tasks with 20 candidates each": (250, 20), "one task with 5,000 candidates": (1, 5000)}
+FIRST = next(iter(BATCHES))
 DEVICES, SEED = (1, 8, 64, 512), 20261129
 GPU = Isa("cuda", "90")
 CANDIDATE = Candidate(language="triton", source="pass")
@@ -56,8 +56,7 @@ def simulated(queue: Sequence[Sequence[Row]], devices: int) -> dict[str, float]:
     sharing = max(1, min(MOST_SHARING, len(queue) // devices))
     waiting = iter(queue)
     free_s, busy_s, until_s = [0.0] * devices, [0.0] * devices, [0.0] * devices
-    events: list[tuple[float, int, list[Row], bool]] = [(0.0, judge, [], False) for judge in range(devices * sharing)]
-    heapq.heapify(events)
+    events = [(0.0, judge, list[Row](), False) for judge in range(devices * sharing)]
     while events:
         now, judge, own, is_compiled = heapq.heappop(events)
         gpu = judge % devices
@@ -83,24 +82,26 @@ def simulated(queue: Sequence[Sequence[Row]], devices: int) -> dict[str, float]:
     }
 
 
-def batch_on(devices: int, tasks: int, candidates: int, recorded: Sequence[list[Row]]) -> dict[str, float]:
-    """A batch with so many candidates for each task, whose durations are drawn from those of a recorded task."""
+def batch_on(
+    devices: int, tasks: int, candidates: int, recorded: Sequence[list[Row]], longest: int = 5000
+) -> dict[str, float]:
+    """A batch in lists of at most so many for the same task, with durations drawn from those of a recorded task."""
     draw = random.Random(SEED)
     kinds = [draw.choice(recorded) for _ in range(tasks)]
     names = [(str(number % tasks), "gpu") for number in range(tasks * candidates)]
     jobs = [Job(number, CANDIDATE, name, name, GPU) for number, name in enumerate(names)]
-    cards = [Card(str(number), GPU, "one kind") for number in range(devices)]
-    queue = []
-    for part in parts(kinds_of(jobs, {}, cards)["one kind"], devices):
+    queue = list[list[Row]]()
+    for part in parts(jobs, devices):
         first, *later = kinds[int(part[0].task[0])]
-        queue.append([first, *(draw.choice(later) for _ in part[1:])])
+        lists = (part[at + 1 : at + longest] for at in range(0, len(part), longest))
+        queue += ([first, *(draw.choice(later) for _ in others)] for others in lists)
     return simulated(queue, devices)
 
 
 def main() -> None:
     runs = json.loads(RECORDED.read_text())["verdicts an hour on models' kernels"]["runs"]
     recorded = recorded_tasks(runs)
-    found = {
+    found: dict[str, Any] = {
         "about": "a simulation with durations of judge-h200.json; no GPU was used",
         "date": datetime.now(UTC).date().isoformat(),
         "command": "python -m benchmarks.pool_simulation",
@@ -112,6 +113,9 @@ def main() -> None:
         name: [{"GPUs": devices} | batch_on(devices, *size, recorded) for devices in DEVICES]
         for name, size in BATCHES.items()
     }
+    found[f"{FIRST}, on 64 GPUs, in shorter lists"] = [
+        {"longest": most} | batch_on(64, *BATCHES[FIRST], recorded, most) for most in (20, 10, 5, 2)
+    ]
     RESULT.write_text(json.dumps(found, indent=1) + "\n")
 
 
