@@ -23,8 +23,7 @@ RECORDED, RESULT = (Path(__file__).parent / "results" / f"{name}.json" for name 
 BATCHES = {"250 tasks with 20 candidates each": (250, 20), "one task with 5,000 candidates": (1, 5000)}
 FIRST = next(iter(BATCHES))
 DEVICES, SEED = (1, 8, 64, 512), 20261129
-GPU = Isa("cuda", "90")
-CANDIDATE = Candidate(language="triton", source="pass")
+GPU, CANDIDATE = Isa("cuda", "90"), Candidate(language="triton", source="pass")
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,16 @@ def simulated(queue: Sequence[Sequence[Row]], devices: int) -> dict[str, float]:
     }
 
 
-def batch_on(
-    devices: int, tasks: int, candidates: int, recorded: Sequence[list[Row]], longest: int = 5000
-) -> dict[str, float]:
+def batch_on(devices: int, size: tuple[int, int], recorded: Sequence[list[Row]], most: int = 5000) -> dict[str, float]:
     """A batch in lists of at most so many for the same task, with durations drawn from those of a recorded task."""
-    draw = random.Random(SEED)
+    draw, (tasks, candidates) = random.Random(SEED), size
     kinds = [draw.choice(recorded) for _ in range(tasks)]
     names = [(str(number % tasks), "gpu") for number in range(tasks * candidates)]
     jobs = [Job(number, CANDIDATE, name, name, GPU) for number, name in enumerate(names)]
     queue = list[list[Row]]()
     for part in parts(jobs, devices):
         first, *later = kinds[int(part[0].task[0])]
-        lists = (part[at + 1 : at + longest] for at in range(0, len(part), longest))
+        lists = (part[at + 1 : at + most] for at in range(0, len(part), most))
         queue += ([first, *(draw.choice(later) for _ in others)] for others in lists)
     return simulated(queue, devices)
 
@@ -110,11 +107,11 @@ def main() -> None:
             {"recorded, s": run["seconds"], "simulated": simulated(recorded_tasks([run]), 1)} for run in runs
         ],
     } | {
-        name: [{"GPUs": devices} | batch_on(devices, *size, recorded) for devices in DEVICES]
+        name: [{"GPUs": devices} | batch_on(devices, size, recorded) for devices in DEVICES]
         for name, size in BATCHES.items()
     }
     found[f"{FIRST}, on 64 GPUs, in shorter lists"] = [
-        {"longest": most} | batch_on(64, *BATCHES[FIRST], recorded, most) for most in (20, 10, 5, 2)
+        {"longest": most} | batch_on(64, BATCHES[FIRST], recorded, most) for most in (20, 10, 5, 2)
     ]
     RESULT.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -15,7 +15,7 @@ def test_one_judge_takes_the_sum_and_two_take_turns_at_the_gpu() -> None:
 
 @pytest.mark.parametrize("devices", [1, 3, 40])
 def test_shares_add_up_and_no_verdict_is_lost(devices: int) -> None:
-    found = batch_on(devices, 4, 5, [[TIMED, REFUSED, TIMED]])
+    found = batch_on(devices, (4, 5), [[TIMED, REFUSED, TIMED]])
 
     shares = [found["times a kernel"], *(share for name, share in found.items() if name.startswith("idle"))]
     assert sum(shares) == pytest.approx(1, abs=0.01)
