@@ -16,9 +16,12 @@ NEEDED = ("torch", "triton", "numpy", "pydantic")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m eval", description="Judge a batch of kernels on all devices here.")
+    parser = argparse.ArgumentParser(
+        prog="python -m eval", description="Judge a batch of kernels on this machine's devices."
+    )
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="the batch (default: where this code is)")
-    folder = parser.parse_args().folder
+    parser.add_argument("--devices", default="", help="only these, for example 0,2 or cpu (default: all)")
+    given = parser.parse_args()
     try:
         if missing := [name for name in NEEDED if find_spec(name) is None]:
             raise BatchError(f"this Python lacks {', '.join(missing)}", hint=f"the judge needs {', '.join(NEEDED)}")
@@ -26,7 +29,7 @@ def main() -> int:
 
         # The judge's process does not search the working directory.
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-        return int(judge_batch(folder, lambda line: print(line, flush=True)) > 0)
+        return int(judge_batch(given.folder, lambda line: print(line, flush=True), given.devices) > 0)
     except KbError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return 1

@@ -20,7 +20,7 @@ from kb.types.timing import GpuState
 
 COMPILERS = ("c++", "clang++", "nvcc", "hipcc")
 QUERY_SECONDS = 10
-ASK_CAPABILITY = ("--query-gpu=uuid,compute_cap", "--format=csv,noheader")
+ASK_GPUS = ("--query-gpu=index,uuid,compute_cap,power.limit,name", "--format=csv,noheader,nounits")
 CHOOSES_GPU = "CUDA_VISIBLE_DEVICES"
 """The variable that says which GPUs a process may use, by uuid or number; HIP reads it too."""
 LISTED_USERS = 3
@@ -55,25 +55,37 @@ def accelerators() -> list[str]:
     ]
 
 
+class Gpu(NamedTuple):
+    number: str
+    """As its vendor's tool lists it."""
+    isa: Isa
+    """Without its lanes."""
+    kind: str
+    """Its name and, where the driver tells it, its power limit: times on GPUs of other kinds do not compare."""
+
+
 def present_gpu() -> Isa | None:
     """The first GPU as compilers name it, without its lanes; None if there is none that torch can use."""
-    return next(iter(present_gpus().values()), None)
+    return next((gpu.isa for gpu in present_gpus().values()), None)
 
 
 @cache
-def present_gpus() -> dict[str, Isa]:
-    """The GPUs that torch can use here, as `present_gpu` names them, by what CHOOSES_GPU calls each."""
+def present_gpus() -> dict[str, Gpu]:
+    """The GPUs that torch can use here, by what CHOOSES_GPU calls each: a uuid, or on AMD's a number."""
     if "+cpu" in importlib.metadata.version("torch"):
         return {}
-    answers = (answer.rpartition(", ") for answer in answer_of("nvidia-smi", *ASK_CAPABILITY))
-    found = {uuid: Isa("cuda", capability.replace(".", "")) for uuid, _, capability in answers}
+    found, answers = {}, (answer.split(", ", 4) for answer in answer_of("nvidia-smi", *ASK_GPUS))
+    for number, uuid, capability, limit_w, name in (answer for answer in answers if len(answer) == 5):
+        kind = f"{name}, {float(limit_w):g} W" if limit_w[0].isdigit() else name
+        found[uuid] = Gpu(number, Isa("cuda", capability.replace(".", "")), kind)
     agents = [name for name in answer_of("rocm_agent_enumerator") if name not in ("", "gfx000")]
-    found |= {str(number): Isa("hip", name) for number, name in enumerate(agents)}
+    found |= {str(number): Gpu(str(number), Isa("hip", name), name) for number, name in enumerate(agents)}
     chosen = os.environ.get(CHOOSES_GPU)
     if chosen is None or not found:
         return found
-    first = next(iter(found.values()))
-    return {name: found.get(name, first) for name in chosen.split(",") if name}
+    first, uuids = next(iter(found.values())), {gpu.number: uuid for uuid, gpu in found.items()}
+    names = [uuids.get(name, name) for name in chosen.split(",") if name]
+    return {name: found.get(name, first) for name in names}
 
 
 def processor() -> str:

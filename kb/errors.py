@@ -15,6 +15,7 @@ KbError
 │   └── TaskSizeError        it does not fit into the memory of this GPU
 ├── CandidateError           a file is not a candidate (missing, or in the wrong language for the target)
 ├── JudgeError               the judge failed; this says nothing about the candidate
+│   └── CanaryError          it misjudges a kernel whose verdict is known
 ├── ToolchainError           the TOML file of a toolchain is not right, or there is none of this name
 ├── SkillError               a skill directory is malformed, or a skill is unknown
 ├── RunError                 a run is unknown, over, or used by another process
@@ -101,6 +102,9 @@ class CandidateError(KbError): ...
 
 
 class JudgeError(KbError): ...
+
+
+class CanaryError(JudgeError): ...
 
 
 class ToolchainError(KbError): ...

@@ -11,7 +11,7 @@ from eval.languages.registry import TORCH
 from eval.oracle.cases import given_case
 from eval.oracle.reference import Reference
 from eval.supervisor.trial import Trial
-from kb.errors import JudgeError
+from kb.errors import CanaryError
 from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Task
 
@@ -75,7 +75,7 @@ class Canaries(TimedWorker):
         """Judge the canaries.
 
         Raises:
-            JudgeError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no
+            CanaryError: a wrong canary passes, the right one does not, or the one that sleeps is not slower. Then no
                 verdict of this judge counts.
         """
         for kind, what in ((RIGHT, "is right"), (WRONG, "has one wrong element"), (NOTHING, "computes nothing")):
@@ -103,8 +103,8 @@ class Canaries(TimedWorker):
         return median_us(sleeps) + hidden_us(sleeps, right) - median_us(right)
 
 
-def _misjudged(what: str) -> JudgeError:
-    return JudgeError(
+def _misjudged(what: str) -> CanaryError:
+    return CanaryError(
         f"the judge's own check fails on this machine: {what}",
         hint="nothing was judged; end other work and try again, and see `kb doctor` and `kb bench judge`",
     )

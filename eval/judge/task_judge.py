@@ -20,7 +20,7 @@ from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
 from eval.languages.registry import LANGUAGES
 from eval.languages.toolchain import ToolchainLanguage
-from eval.machine import processor, sandbox_level
+from eval.machine import present_gpus, processor, sandbox_level
 from eval.oracle.cases import given_case
 from eval.oracle.constants import at_workload
 from eval.oracle.reference import Reference, interface_of
@@ -110,7 +110,7 @@ class TaskJudge:
             cases=tuple(results),
             took=Took(**vars(spent), judge_s=time.monotonic() - start - sum(vars(spent).values())),
             sandbox_level=self.setup.level,
-            environment=_environment() | language.versions(),
+            environment=_environment(self.device) | language.versions(),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             **vars(verdict),
         )
@@ -201,10 +201,11 @@ def _at_named(detail: str, workload: Workload) -> str:
     return f"{detail} (at the workload {workload_name(workload)})"
 
 
-def _environment() -> dict[str, str]:
+def _environment(device: Device) -> dict[str, str]:
     import torch
 
-    return {
+    gpu = next(iter(present_gpus().values()), None) if device.tensors == "cuda" else None
+    return ({"gpu": gpu.kind} if gpu else {}) | {
         "machine": f"{processor()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),

@@ -1,1 +1,1 @@
-"""What the judges that share a device agree on: whose turn it is, and that what starts pauses for it."""
+"""The cards of this machine: which judge, what each judges, and how the judges that share one take turns."""

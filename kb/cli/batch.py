@@ -57,19 +57,22 @@ def pack(
 
 
 @app.command()
-def judge(folder: Folder) -> None:
-    """Judge a batch on all devices of this machine.
+def judge(
+    folder: Folder,
+    devices: Annotated[str, typer.Option(help="Only these: numbers or uuids of GPUs, and cpu (default: all).")] = "",
+) -> None:
+    """Judge a batch on all devices of this machine, or on some.
 
     It may be stopped at any moment: the next start goes on. Where kb is not installed, `python -m eval` in the folder
     does the same.
 
-    Example: kb batch judge for-h100
+    Example: kb batch judge for-h100 --devices 0,2
 
     Exit status: 0 when every candidate has a final verdict, 1 otherwise.
     """
     from eval.batch.judge import judge_batch
 
-    if judge_batch(folder, show):
+    if judge_batch(folder, show, devices):
         raise typer.Exit(1)
 
 

@@ -77,7 +77,7 @@ def _counted(skill: Skill) -> list[Evidence]:
 
 def place_of(evidence: Evidence) -> Place:
     environment = sorted(evidence.environment.items())
-    versions = (f"{name} {text if name == 'machine' else major(text)}" for name, text in environment)
+    versions = (f"{name} {text if name in ('machine', 'gpu') else major(text)}" for name, text in environment)
     return evidence.task_digest, evidence.target, *versions
 
 

@@ -213,7 +213,8 @@ class Evidence(Recorded):
     """The end of the candidate's output: data, not to be trusted."""
     sandbox_level: int
     environment: dict[str, str]
-    """Versions of the software that compiled, ran and judged it; `machine` names the processor."""
+    """Versions of the software that compiled, ran and judged it; `machine` names the processor, `gpu` the GPU with its
+    power limit."""
     created: str
     """Time in UTC, ISO 8601."""
 

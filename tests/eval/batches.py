@@ -4,12 +4,15 @@ import os
 import platform
 import time
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import ClassVar, Self
 
 from eval.batch import judge as batch_judge
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, Entry, TargetFacts, code_digest, sealed
-from kb.errors import JudgeError, TaskError
+from eval.machine import Gpu
+from eval.pool import cards
+from kb.errors import CanaryError, JudgeError, TaskError
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.protocols import Proposal
@@ -17,7 +20,10 @@ from kb.types.target import Isa
 from tests.runs.fakes import INTERFACE, TASK, evidence_of, note
 
 HERE = Isa("cpu", platform.machine())
-GPUS = {name: Isa("cuda", "90") for name in ("one", "two")}
+H100 = Isa("cuda", "90")
+FAST, SLOW = "NVIDIA H100, 700 W", "NVIDIA H100, 350 W"
+GPUS = {name: Gpu(str(number), H100, FAST) for number, name in enumerate(("one", "two"))}
+MIXED = GPUS | {"three": Gpu("2", H100, SLOW)}
 ISAS = {"cpu-x86": HERE, "h100": Isa("cuda", "90", 32), "mi300x": Isa("hip", "gfx942", 64)}
 
 
@@ -74,7 +80,10 @@ def write_verdict(folder: Path, batch: Batch, verdict: BatchVerdict, *, key: str
 
 
 class FakeJudge:
-    """Notes what it judges. It dies of candidates that contain `kills`, and refuses tasks that contain `fails`."""
+    """Notes what it judges. It dies of candidates that contain `kills`, and refuses tasks that contain `fails`.
+
+    A canary fails where the judges of a card have passed as many as `broken` says, and beside what contains `disturbs`.
+    """
 
     interface = INTERFACE
     log: Path
@@ -82,12 +91,15 @@ class FakeJudge:
     cores: ClassVar[dict[str, set[int]]] = {}
     """On which it ran, by device."""
     environments: ClassVar[list[Mapping[str, str]]] = []
+    broken: ClassVar[dict[str, float]] = {}
+    """By device."""
 
     def __init__(self, task: Task, *, target: str, environment: Mapping[str, str], **_: object) -> None:
         self.task, self.target, self.where = task, target, environment.get("CUDA_VISIBLE_DEVICES", "cpu")
         note(self.log, f"{self.where} {task.name}")
         self.cores[self.where] = os.sched_getaffinity(0)
         self.environments.append(environment)
+        self.is_timed = False
         if "fails" in task.source:
             raise TaskError("the reference fails", hint="")
 
@@ -96,7 +108,17 @@ class FakeJudge:
         note(self.log, f"{self.where} {text_of(candidate)}")
         if "kills" in candidate.source:
             raise JudgeError("the judge died (exit status -9)", hint="")
-        return evidence_on(Entry(run="", task=self.task, target=self.target, proposal=Proposal(candidate=candidate)))
+        found = evidence_on(Entry(run="", task=self.task, target=self.target, proposal=Proposal(candidate=candidate)))
+        if found.timing is None:
+            return found
+        if not self.is_timed:
+            good = self.broken.get(self.where, inf)
+            self.broken[self.where] = good - 1
+            if good <= 0 or "disturbs" in candidate.source:
+                raise CanaryError("the clock stands still", hint="")
+        self.is_timed = True
+        gpu = cards.present_gpus().get(self.where)
+        return found.model_copy(update={"environment": found.environment | ({"gpu": gpu.kind} if gpu else {})})
 
     def __enter__(self) -> Self:
         return self
@@ -108,5 +130,5 @@ def judge_in_this_process(folder: Path, log: Path, pause_s: float) -> None:
     """Judge a batch with the fake judge, on two GPUs that are not there and the CPU."""
     FakeJudge.log, FakeJudge.pause_s = log, pause_s
     batch_judge.LocalJudge = FakeJudge  # type: ignore[misc,assignment]
-    batch_judge.present_gpus = lambda: GPUS  # type: ignore[assignment]
+    cards.present_gpus = lambda: GPUS  # type: ignore[assignment]
     batch_judge.judge_batch(folder, lambda line: None)

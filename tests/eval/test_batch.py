@@ -13,10 +13,12 @@ import pytest
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
 from eval.batch.pack import BATCH, MOST_BYTES, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
-from eval.machine import present_gpus
+from eval.machine import Gpu, present_gpus
+from eval.pool import cards, judging
 from eval.pool.turns import TURNS
 from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError
+from kb.types.target import Isa
 from tests.eval.batches import (
     GPUS,
     FakeJudge,
@@ -34,6 +36,7 @@ pytestmark = needs_linux
 OTHER = TASK.model_copy(update={"name": "other", "source": f"{TASK.source}# other\n"})
 FAILING = TASK.model_copy(update={"name": "failing", "source": f"{TASK.source}# fails\n"})
 DAMAGED = "is damaged, or not signed with the key of this batch"
+A, B = Gpu("0", Isa("cuda", "90"), "NVIDIA H100, 700 W"), Gpu("1", Isa("cuda", "80"), "NVIDIA A100")
 TWO = batch_of(entry("right"), entry("wrong"))
 
 
@@ -43,7 +46,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     monkeypatch.setattr(batch_judge, "LocalJudge", FakeJudge)
     monkeypatch.setattr(FakeJudge, "log", tmp_path / "log", raising=False)
     monkeypatch.setattr(FakeJudge, "environments", [])
-    monkeypatch.setattr(batch_judge, "present_gpus", lambda: GPUS)
+    monkeypatch.setattr(cards, "present_gpus", lambda: GPUS)
 
     def judged() -> list[str]:
         lines = (tmp_path / "log").read_text().splitlines() if (tmp_path / "log").exists() else []
@@ -109,8 +112,8 @@ def test_two_gpus_share_the_candidates_of_one_task_and_the_cores(
 
 @pytest.fixture
 def with_many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_judge, "usable_cores", lambda: [min(os.sched_getaffinity(0))] * 16)
-    monkeypatch.setattr(batch_judge, "present_gpus", lambda: {"one": GPUS["one"]})
+    monkeypatch.setattr(judging, "usable_cores", lambda: [min(os.sched_getaffinity(0))] * 16)
+    monkeypatch.setattr(cards, "present_gpus", lambda: {"one": GPUS["one"]})
 
 
 def test_judges_of_several_tasks_share_a_gpu_and_its_memory_and_take_turns(
@@ -124,6 +127,14 @@ def test_judges_of_several_tasks_share_a_gpu_and_its_memory_and_take_turns(
     assert sorted(judged()) == ["one right"] * 3 + ["one row-sum"] * 3
     assert {float(each[SHARE]) for each in FakeJudge.environments} == {1 / 3}
     assert {each[TURNS] for each in FakeJudge.environments} == {f"{folder}/cache/turns-one"}
+
+
+def test_judges_of_the_cpu_never_share_it(
+    tmp_path: Path, judged: Callable[[], list[str]], with_many_cores: None
+) -> None:
+    judge_batch(packed(tmp_path, batch_of(entry("a"), entry("b", task=OTHER))), lambda line: None)
+
+    assert judged() == ["cpu row-sum", "cpu a", "cpu other", "cpu b"]
 
 
 def test_candidates_of_one_task_share_its_baselines_instead(
@@ -166,7 +177,7 @@ def test_a_candidate_for_a_device_that_is_not_here_waits(tmp_path: Path, judged:
 
     assert judge_batch(folder, told.append) == 1
     assert outcomes(folder) == ["", "passed"]
-    assert told[-1] == "1 of 2: row-sum for mi300x: this machine has no such device"
+    assert told[-1] == "1 of 2: row-sum for mi300x: no such device judges here"
 
 
 def test_a_candidate_whose_judge_dies_costs_no_other_its_verdict_and_comes_last_at_the_next_start(
@@ -359,17 +370,18 @@ def test_a_judge_that_is_killed_at_any_moment_loses_no_verdict_and_gives_none_tw
 @pytest.mark.parametrize(
     ("chosen", "found"),
     [
-        (None, {"GPU-a": "90", "GPU-b": "80"}),
-        ("GPU-b", {"GPU-b": "80"}),
-        ("1,0", {"1": "90", "0": "90"}),
+        (None, {"GPU-a": A, "GPU-b": B}),
+        ("GPU-b", {"GPU-b": B}),
+        ("1,0", {"GPU-b": B, "GPU-a": A}),
+        ("MIG-c", {"MIG-c": A}),
         ("", {}),
     ],
 )
 def test_the_gpus_that_may_be_used_are_those_that_the_environment_chooses(
-    chosen: str | None, found: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    chosen: str | None, found: dict[str, Gpu], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eval.machine.importlib.metadata.version", lambda package: "2.13.0")
-    answers = {"nvidia-smi": ["GPU-a, 9.0", "GPU-b, 8.0"]}
+    answers = {"nvidia-smi": ["0, GPU-a, 9.0, 700.00, NVIDIA H100", "1, GPU-b, 8.0, [N/A], NVIDIA A100", "no driver"]}
     monkeypatch.setattr("eval.machine.answer_of", lambda *command: answers.get(command[0], []))
     if chosen is None:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -378,6 +390,7 @@ def test_the_gpus_that_may_be_used_are_those_that_the_environment_chooses(
 
     present_gpus.cache_clear()
     try:
-        assert {name: isa.architecture for name, isa in present_gpus().items()} == found
+        assert present_gpus() == found
+        assert list(present_gpus()) == list(found)
     finally:
         present_gpus.cache_clear()
