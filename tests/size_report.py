@@ -19,8 +19,8 @@ LIMITS = {
     "kb/web": 677,  # the pages, and a run as one page
     "kb/exports": 1316,  # runs in the forms of other tools, and the best kernel as a file
     "ingest": 8970,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
-    "eval/pool": 177,  # judges that share a device: turns, and what pauses for them
-    "eval": 13130,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
+    "eval/pool": 442,  # the cards of this machine: which of them judge, what each kind judges, canaries, turns
+    "eval": 13048,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
     "retrieval": 3730,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
     "synth": 3050,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
 }
