@@ -99,7 +99,7 @@ def test_each_gpu_judges_a_task_of_its_own_and_the_cpu_comes_last(
 def test_two_gpus_share_the_candidates_of_one_task_and_the_cores(
     tmp_path: Path, judged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FakeJudge, "pause_s", 0.05)
+    monkeypatch.setattr(FakeJudge, "pause_s", 0.3)
     folder = packed(tmp_path, batch_of(*(entry(f"k{n}", target="h100") for n in range(4))))
 
     assert judge_batch(folder, lambda line: None) == 0
