@@ -11,7 +11,7 @@ import pytest
 from kb.catalog import Catalog
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
-from retrieval.chroma_index import current_folder
+from retrieval.chroma_index import Folders, is_published
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import (
     DOCUMENTS,
@@ -154,7 +154,7 @@ def answers(home: Path, exact_vectors: int) -> list[list[str]]:
 
 def published(home: Path) -> bool:
     with Catalog(home) as catalog:
-        return current_folder(catalog, model=HashEmbedder.fingerprint) is not None
+        return is_published(catalog, model=HashEmbedder.fingerprint, kept=Folders(home))
 
 
 @pytest.mark.slow
