@@ -67,8 +67,8 @@ class ChromaIndex:
         Raises:
             StoreError: none is published, or it was altered after publication.
         """
-        generation = current(self._catalog, model=self._model)
-        if generation is None:
+        generation = self._catalog.generation
+        if generation is None or (generation.revision, generation.model) != (self._catalog.revision, self._model):
             raise StoreError(
                 f"{self._catalog.home} has no up-to-date vector index",
                 hint="the next `kb ingest` builds it, as does `kb doctor --repair`",
@@ -76,10 +76,7 @@ class ChromaIndex:
         place = self._kept.place(generation.name)
         if self._place != place:
             with chroma_errors(place):
-                # Chroma trusts its graph files: an altered one crashes the process.
-                if self._kept.checksum(generation.name) != generation.checksum:
-                    raise ValueError("it is gone or altered")
-                self._collection = self._kept.open(generation.name)
+                self._collection = self._kept.open(generation.name, generation.checksum)
                 if (held := self._collection.count()) != generation.count:
                     raise ValueError(f"it holds {held} of {generation.count} vectors")
             self._place = place
@@ -125,21 +122,6 @@ def publish(catalog: Catalog, *, model: str, kept: "Folders | None" = None) -> G
     return generation
 
 
-def current(catalog: Catalog, *, model: str) -> Generation | None:
-    """The generation that matches the current catalog; None if there is none."""
-    found = catalog.generation
-    return found if found and (found.revision, found.model) == (catalog.revision, model) else None
-
-
-def is_published(catalog: Catalog, *, model: str, kept: "Folders") -> bool:
-    """Whether the generation that matches the current catalog is there. Raises StoreError if nobody can say."""
-    found = current(catalog, model=model)
-    if found is None:
-        return False
-    with chroma_errors(kept.place(found.name)):
-        return kept.checksum(found.name) == found.checksum
-
-
 class Folders:
     """Each generation in a folder of the home."""
 
@@ -153,7 +135,10 @@ class Folders:
         """Where a generation is, for messages."""
         return str(self._root / name)
 
-    def open(self, name: str) -> "ChromaCollection":
+    def open(self, name: str, checksum: str) -> "ChromaCollection":
+        # Chroma trusts its graph files: an altered one crashes the process. Reading them is cheaper than opening.
+        if self.checksum(name) != checksum:
+            raise ValueError("it is gone or altered")
         return self._client(name).get_collection(COLLECTION, embedding_function=None)
 
     @contextmanager

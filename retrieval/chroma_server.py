@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from kb.errors import StoreError
 from kb.settings import Settings
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from chromadb.api.fastapi import FastAPI
     from chromadb.api.models.Collection import Collection as ChromaCollection
-    from chromadb.types import Collection as Described
 
 ANSWER_S, WRITE_S = 2.0, 120.0
 """Most seconds that kb waits for an answer to a question, and for each batch of vectors to be written."""
@@ -38,31 +38,24 @@ class Server(Folders):
     def place(self, name: str) -> str:
         return f"{self._settings.chroma_url.rpartition('@')[2]}/{name}"
 
-    def open(self, name: str) -> "ChromaCollection":
-        return self._collection(self._api.get_collection(name))
+    def open(self, name: str, checksum: str) -> "ChromaCollection":
+        from chromadb.api.models.Collection import Collection
+
+        return Collection(self._api, self._api.get_collection_by_id(UUID(checksum)), embedding_function=None)
 
     @contextmanager
     def made(self, name: str, configuration: "CreateCollectionConfiguration") -> Iterator["ChromaCollection"]:
-        yield self._collection(self._api.create_collection(name, configuration=configuration))
+        yield self.open(name, str(self._api.create_collection(name, configuration=configuration).id))
 
     def checksum(self, name: str) -> str:
-        """The id that the server gave the collection: no other has it. Empty if there is no such collection."""
-        from chromadb.errors import NotFoundError
-
-        with suppress(NotFoundError):
-            return str(self._api.get_collection(name).id)
-        return ""
+        """The id that the server gave the collection: no other has it."""
+        return str(self._api.get_collection(name).id)
 
     def remove_all_but(self, names: Collection[str]) -> None:
         with suppress(StoreError), chroma_errors(self.prefix):
             for name in {collection.name for collection in self._api.list_collections()} - {*names}:
                 if name.startswith(self.prefix):
                     self._api.delete_collection(name)
-
-    def _collection(self, described: "Described") -> "ChromaCollection":
-        from chromadb.api.models.Collection import Collection
-
-        return Collection(self._api, described, embedding_function=None)
 
     @cached_property
     def _api(self) -> "FastAPI":

@@ -1,13 +1,14 @@
 """The models and the vector index of a home."""
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import cached_property, partial
 
 from kb.catalog import Catalog
 from kb.errors import MissingModelError, StoreError
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.types.embedding import Embedder
-from retrieval.chroma_index import ChromaIndex, is_published, publish
+from retrieval.chroma_index import ChromaIndex, publish
 from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.fusion import fuse
@@ -57,9 +58,11 @@ class Models:
         if model is None or not self.needs_index():
             return
         kept = kept_by(self._settings, WRITE_S)
+        with suppress(StoreError):
+            ChromaIndex(self._catalog, model=model, kept=kept).check()
+            return
         try:
-            if not is_published(self._catalog, model=model, kept=kept):
-                publish(self._catalog, model=model, kept=kept)
+            publish(self._catalog, model=model, kept=kept)
         except StoreError as error:
             self._notify(f"searches will compare every vector: {error.message}")
 

@@ -15,7 +15,7 @@ from kb.errors import CorruptError, KbError, LocalModelError, MissingLibraryErro
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from kb.types.base import Frozen
-from retrieval.chroma_index import ChromaIndex, is_published, publish
+from retrieval.chroma_index import ChromaIndex, publish
 from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.embedding.embedder import OnnxEmbedder
@@ -99,11 +99,11 @@ def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, 
     if embedder is None or not catalog.counts()["vector"]:
         return _check("ok", "index", "not needed: there are no vectors to search")
     model = embedder.fingerprint
+    if catalog.count_windows() <= settings.exact_vectors:
+        return _check("ok", "index", f"not needed up to {settings.exact_vectors} vectors")
     kept = kept_by(settings, WRITE_S)
     index = ChromaIndex(catalog, model=model, kept=kept)
     try:
-        if catalog.count_windows() <= settings.exact_vectors and not is_published(catalog, model=model, kept=kept):
-            return _check("ok", "index", f"not needed up to {settings.exact_vectors} vectors")
         try:
             generation = index.check()
         except StoreError:

@@ -13,8 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from urllib.request import urlopen
+from uuid import uuid4
 
 import pytest
+from chromadb.api.models.Collection import Collection  # noqa: TID253
 
 from kb.catalog import Catalog
 from kb.settings import Settings
@@ -130,6 +132,11 @@ def collections(chroma: Chroma) -> set[str]:
         return {collection["name"] for collection in json.load(answer)}
 
 
+def opened_collection(kb: KnowledgeBase) -> Collection:
+    assert kb.catalog.generation is not None
+    return Server(kb.settings, 10).open(kb.catalog.generation.name, kb.catalog.generation.checksum)
+
+
 def published(home: Path) -> str:
     with Catalog(home) as catalog:
         assert catalog.generation is not None
@@ -154,7 +161,7 @@ def test_the_server_gets_no_text_and_neither_paths_nor_the_name_of_the_home(
 ) -> None:
     with opened(home, chroma.url) as kb:
         kb.ingest([docs])
-        everything = Server(kb.settings, 10).open(published(home)).get(include=["documents", "metadatas", "uris"])
+        everything = opened_collection(kb).get(include=["documents", "metadatas", "uris"])
 
     assert not any(everything["documents"] or [])
     assert {tuple(metadata.items()) for metadata in everything["metadatas"] or []} == {
@@ -231,7 +238,7 @@ def test_a_server_that_lost_its_folder_fails_no_question_and_the_next_ingest_pub
 def test_a_collection_that_somebody_emptied_is_not_asked(chroma: Chroma, home: Path, docs: Path) -> None:
     with opened(home, chroma.url) as kb:
         kb.ingest([docs])
-        held = Server(kb.settings, 10).open(published(home))
+        held = opened_collection(kb)
         held.delete(ids=held.get(include=[])["ids"][:50])
 
     assert answers(home, chroma.url) == degraded(home)
@@ -299,7 +306,7 @@ def forge(home: Path, name: str) -> None:
     from kb.types.records import Generation
 
     with Catalog(home) as catalog:
-        catalog.publish(Generation(name, catalog.revision, HashEmbedder.fingerprint, 120, "id"))
+        catalog.publish(Generation(name, catalog.revision, HashEmbedder.fingerprint, 120, str(uuid4())))
 
 
 @pytest.mark.parametrize(
@@ -389,8 +396,6 @@ def test_two_processes_that_write_leave_one_whole_generation(
 def test_a_server_that_dies_while_it_is_written_leaves_the_index_as_it_was(
     own: Chroma, home: Path, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from chromadb.api.models.Collection import Collection
-
     with opened(home, own.url) as kb:
         kb.ingest([docs])
         before = published(home)
@@ -426,7 +431,7 @@ def test_the_doctor_finds_and_repairs_an_index_on_a_server(
     ]
 
     assert [check.state for check in states] == ["warn", "ok", "ok"]
-    assert "it is gone or altered; searches compare every vector instead" in states[0].finding
+    assert "does not exist.; searches compare every vector instead" in states[0].finding
 
 
 def examined(settings: Settings) -> list:
