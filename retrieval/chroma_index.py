@@ -9,7 +9,7 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,16 +45,16 @@ class ChromaIndex:
         self._catalog = catalog
         self._model = model
         self._kept = kept or Folders(catalog.home)
-        self._collection: ChromaCollection | None = None
+        self._collection: Any = None
         self._place = ""
         """Where the open generation is."""
 
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
         """See `VectorIndex`. Chroma finds the nearest chunks; their cosines are computed from the catalog's vectors."""
         self.check()
-        where: Any = {"target": {"$in": sorted(targets)}} if targets is not None else None
+        where = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with chroma_errors(self._place):
-            found = cast("ChromaCollection", self._collection).query(
+            found = self._collection.query(
                 query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[]
             )
             near = {int(key.partition(":")[0]) for keys in found["ids"] for key in keys}
@@ -62,24 +62,55 @@ class ChromaIndex:
         return [windows.best(query, limit) if windows else {} for query in queries]
 
     def check(self) -> Generation:
-        """The generation that matches the current documents, once it is open.
+        """Open the generation that matches the current documents, unless it is open, and return it.
 
         Raises:
             StoreError: none is published, or it was altered after publication.
         """
         generation = self._catalog.generation
-        if generation is None or (generation.revision, generation.model) != (self._catalog.revision, self._model):
-            raise StoreError(
-                f"{self._catalog.home} has no up-to-date vector index",
-                hint="the next `kb ingest` builds it, as does `kb doctor --repair`",
-            )
-        place = self._kept.place(generation.name)
-        if self._place != place:
-            with chroma_errors(place):
+        place = f"{self._kept.root}/{generation.name if generation else ''}"
+        with chroma_errors(place):
+            if not generation or (generation.revision, generation.model) != (self._catalog.revision, self._model):
+                raise ValueError("the documents have changed since the last was built")
+            if self._place != place:
                 self._collection = self._kept.open(generation.name, generation.checksum)
                 if (held := self._collection.count()) != generation.count:
                     raise ValueError(f"it holds {held} of {generation.count} vectors")
-            self._place = place
+                self._place = place
+        return generation
+
+    def ensure(self) -> Generation:
+        """Like `check`, but a generation that cannot be used is built anew. The caller holds the write lock."""
+        with suppress(StoreError):
+            return self.check()
+        return self.publish()
+
+    def publish(self) -> Generation:
+        """Make a generation of the catalog's vectors the current one. The caller holds the write lock."""
+        catalog, kept = self._catalog, self._kept
+        name = f"{kept.prefix}{catalog.revision:08d}-{uuid.uuid4().hex[:8]}"
+        ids, matrix = catalog.vectors(self._model)
+        targets = catalog.targets_of(ids.tolist())
+        # The last vector makes Chroma write its graph files now. Otherwise a later reader would write them.
+        graph: Any = {"hnsw": GRAPH | {"space": "cosine", "sync_threshold": max(2, len(ids))}}
+        before = catalog.generation
+        keep = {before.name} if before else set()  # a reader may still have the previous one open
+        try:
+            with chroma_errors(f"{kept.root}/{name}"):
+                with kept.made(name, graph) as collection:
+                    for start in range(0, len(ids), BATCH):
+                        chunks = ids[start : start + BATCH].tolist()
+                        collection.upsert(
+                            ids=[f"{chunk}:{start + i}" for i, chunk in enumerate(chunks)],
+                            embeddings=matrix[start : start + BATCH],
+                            metadatas=[{"target": targets[chunk]} for chunk in chunks],
+                        )
+                checksum = kept.checksum(name)
+            generation = Generation(name, catalog.revision, self._model, len(ids), checksum)
+            catalog.publish(generation)
+            keep.add(name)
+        finally:
+            kept.remove_all_but(keep)
         return generation
 
 
@@ -93,47 +124,13 @@ def chroma_errors(place: str) -> Iterator[None]:
         ) from error
 
 
-def publish(catalog: Catalog, *, model: str, kept: "Folders | None" = None) -> Generation:
-    """Build a generation from the catalog's vectors and make it the current one. The caller holds the write lock."""
-    kept = kept or Folders(catalog.home)
-    name = f"{kept.prefix}{catalog.revision:08d}-{uuid.uuid4().hex[:8]}"
-    ids, matrix = catalog.vectors(model)
-    targets = catalog.targets_of(ids.tolist())
-    # The last vector makes Chroma write its graph files now. Otherwise a later reader would write them.
-    graph: Any = {"hnsw": GRAPH | {"space": "cosine", "sync_threshold": max(2, len(ids))}}
-    before = catalog.generation
-    keep = {before.name} if before else set()  # a reader may still have the previous one open
-    try:
-        with chroma_errors(kept.place(name)):
-            with kept.made(name, graph) as collection:
-                for start in range(0, len(ids), BATCH):
-                    chunks = ids[start : start + BATCH].tolist()
-                    collection.upsert(
-                        ids=[f"{chunk}:{start + i}" for i, chunk in enumerate(chunks)],
-                        embeddings=matrix[start : start + BATCH],
-                        metadatas=[{"target": targets[chunk]} for chunk in chunks],
-                    )
-            checksum = kept.checksum(name)
-        generation = Generation(name=name, revision=catalog.revision, model=model, count=len(ids), checksum=checksum)
-        catalog.publish(generation)
-        keep.add(name)
-    finally:
-        kept.remove_all_but(keep)
-    return generation
-
-
 class Folders:
     """Each generation in a folder of the home."""
 
     prefix = "gen-"
-    """How the names of generations begin."""
 
     def __init__(self, home: Path) -> None:
-        self._root = home / "index"
-
-    def place(self, name: str) -> str:
-        """Where a generation is, for messages."""
-        return str(self._root / name)
+        self.root: Path | str = home / "index"
 
     def open(self, name: str, checksum: str) -> "ChromaCollection":
         # Chroma trusts its graph files: an altered one crashes the process. Reading them is cheaper than opening.
@@ -150,13 +147,13 @@ class Folders:
 
     def checksum(self, name: str) -> str:
         """Checksum over the files that Chroma no longer writes, which excludes its own SQLite file."""
-        whole, folder = hashlib.blake2b(digest_size=16), self._root / name
+        whole, folder = hashlib.blake2b(digest_size=16), Path(self.root, name)
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("chroma.sqlite3")):
             whole.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
         return whole.hexdigest()
 
     def remove_all_but(self, names: Collection[str]) -> None:
-        for path in self._root.glob("*"):
+        for path in Path(self.root).glob("*"):
             if path.name not in names:
                 shutil.rmtree(path, ignore_errors=True)
 
@@ -164,7 +161,7 @@ class Folders:
         import chromadb
         from chromadb.config import Settings
 
-        folder = self._root / name
+        folder = Path(self.root, name)
         folder.mkdir(parents=True, exist_ok=True)
         client = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
         return cast("Client", client)

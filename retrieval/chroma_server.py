@@ -33,10 +33,8 @@ class Server(Folders):
 
     def __init__(self, settings: Settings, wait_s: float) -> None:
         self._settings, self._wait_s = settings, wait_s
+        self.root = settings.chroma_url.rpartition("@")[2]
         self.prefix = f"kb-{text_digest(f'{platform.node()} {settings.home}')[:12]}-"
-
-    def place(self, name: str) -> str:
-        return f"{self._settings.chroma_url.rpartition('@')[2]}/{name}"
 
     def open(self, name: str, checksum: str) -> "ChromaCollection":
         from chromadb.api.models.Collection import Collection

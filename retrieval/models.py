@@ -1,14 +1,13 @@
 """The models and the vector index of a home."""
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from functools import cached_property, partial
 
 from kb.catalog import Catalog
 from kb.errors import MissingModelError, StoreError
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.types.embedding import Embedder
-from retrieval.chroma_index import ChromaIndex, publish
+from retrieval.chroma_index import ChromaIndex
 from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.fusion import fuse
@@ -54,15 +53,11 @@ class Models:
 
     def publish_index(self) -> None:
         """Rebuild the vector index if it is needed and out of date. If that fails, the user is told."""
-        model = self.embedder.fingerprint if self.embedder else None
-        if model is None or not self.needs_index():
+        if self.embedder is None or not self.needs_index():
             return
         kept = kept_by(self._settings, WRITE_S)
-        with suppress(StoreError):
-            ChromaIndex(self._catalog, model=model, kept=kept).check()
-            return
         try:
-            publish(self._catalog, model=model, kept=kept)
+            ChromaIndex(self._catalog, model=self.embedder.fingerprint, kept=kept).ensure()
         except StoreError as error:
             self._notify(f"searches will compare every vector: {error.message}")
 

@@ -15,7 +15,7 @@ from kb.errors import CorruptError, KbError, LocalModelError, MissingLibraryErro
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from kb.types.base import Frozen
-from retrieval.chroma_index import ChromaIndex, publish
+from retrieval.chroma_index import ChromaIndex
 from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.embedding.embedder import OnnxEmbedder
@@ -101,17 +101,12 @@ def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, 
     model = embedder.fingerprint
     if catalog.count_windows() <= settings.exact_vectors:
         return _check("ok", "index", f"not needed up to {settings.exact_vectors} vectors")
-    kept = kept_by(settings, WRITE_S)
-    index = ChromaIndex(catalog, model=model, kept=kept)
+    index = ChromaIndex(catalog, model=model, kept=kept_by(settings, WRITE_S))
     try:
-        try:
-            generation = index.check()
-        except StoreError:
-            if not repair:
-                raise
+        if repair:
             with write_lock(catalog.home):
-                publish(catalog, model=model, kept=kept)
-            generation = index.check()
+                index.ensure()
+        generation = index.check()
     except StoreError as error:
         return _check("warn", "index", f"{error.message}; searches compare every vector instead", REPAIR)
     return _check("ok", "index", f"{generation.name}, {generation.count} vectors")

@@ -354,7 +354,7 @@ def test_https_loopback_and_hosts_that_the_settings_name_are_asked(
 def test_a_password_in_the_address_is_in_no_message(home: Path) -> None:
     server = Server(Settings(home=home, chroma_url="https://me:secret@chroma.example.org"), 1)
 
-    assert server.place("kb-1") == "chroma.example.org/kb-1"
+    assert server.root == "chroma.example.org"
 
 
 def test_a_server_on_loopback_is_reached_directly_although_a_proxy_is_set(
@@ -431,7 +431,7 @@ def test_the_doctor_finds_and_repairs_an_index_on_a_server(
     ]
 
     assert [check.state for check in states] == ["warn", "ok", "ok"]
-    assert "does not exist.; searches compare every vector instead" in states[0].finding
+    assert "does not exist; searches compare every vector instead" in states[0].finding
 
 
 def examined(settings: Settings) -> list:
