@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kb.catalog import Catalog, Generation
 from kb.errors import StoreError
@@ -20,7 +20,7 @@ from retrieval.fusion import Scores
 from retrieval.vectors import Windows
 
 if TYPE_CHECKING:
-    from chromadb.api.client import Client
+    from chromadb.api import ClientAPI
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from chromadb.api.models.Collection import Collection as ChromaCollection
 
@@ -29,52 +29,40 @@ GRAPH = {"max_neighbors": 32, "ef_construction": 200, "ef_search": 1000}
 """HNSW settings: neighbours per vector, and the search width while building and while querying. They were chosen on
 64,718 real vectors (benchmarks/results/scale.json): Chroma's default values miss one neighbour in twenty."""
 
-BATCH = 1000
-"""Vectors written at a time."""
-OVERFETCH = 2
-"""Windows requested per wanted chunk, because a chunk may have several."""
+BATCH, OVERFETCH = 1000, 2
+"""Windows written at a time, and those requested per wanted chunk, because a chunk may have several."""
 
 
 class ChromaIndex:
-    """The published generation of a catalog. It is opened on first use and reopened after a newer one is published.
-
-    Every failure of Chroma is a StoreError.
-    """
+    """The published generation of a catalog. Every failure of Chroma is a StoreError."""
 
     def __init__(self, catalog: Catalog, *, model: str, kept: "Folders | None" = None) -> None:
         self._catalog = catalog
         self._model = model
         self._kept = kept or Folders(catalog.home)
-        self._collection: Any = None
-        self._place = ""
-        """Where the open generation is."""
+        self._open: Any = None
+        self._place = ""  # of what is open
 
     def nearest(self, queries: Vectors, *, targets: Collection[str] | None, limit: int) -> list[Scores]:
         """See `VectorIndex`. Chroma finds the nearest chunks; their cosines are computed from the catalog's vectors."""
         self.check()
         where = {"target": {"$in": sorted(targets)}} if targets is not None else None
         with chroma_errors(self._place):
-            found = self._collection.query(
-                query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[]
-            )
+            found = self._open.query(query_embeddings=queries, n_results=OVERFETCH * limit, where=where, include=[])
             near = {int(key.partition(":")[0]) for keys in found["ids"] for key in keys}
         windows = Windows.of(*self._catalog.vectors(self._model, targets=targets, chunks=near))
         return [windows.best(query, limit) if windows else {} for query in queries]
 
     def check(self) -> Generation:
-        """Open the generation that matches the current documents, unless it is open, and return it.
-
-        Raises:
-            StoreError: none is published, or it was altered after publication.
-        """
+        """Open the generation that matches the current documents, unless it is open. Raises StoreError if none does."""
         generation = self._catalog.generation
         place = f"{self._kept.root}/{generation.name if generation else ''}"
         with chroma_errors(place):
             if not generation or (generation.revision, generation.model) != (self._catalog.revision, self._model):
                 raise ValueError("the documents have changed since the last was built")
             if self._place != place:
-                self._collection = self._kept.open(generation.name, generation.checksum)
-                if (held := self._collection.count()) != generation.count:
+                self._open = self._kept.open(generation.name, generation.checksum)
+                if (held := self._open.count()) != generation.count:
                     raise ValueError(f"it holds {held} of {generation.count} vectors")
                 self._place = place
         return generation
@@ -93,8 +81,7 @@ class ChromaIndex:
         targets = catalog.targets_of(ids.tolist())
         # The last vector makes Chroma write its graph files now. Otherwise a later reader would write them.
         graph: Any = {"hnsw": GRAPH | {"space": "cosine", "sync_threshold": max(2, len(ids))}}
-        before = catalog.generation
-        keep = {before.name} if before else set()  # a reader may still have the previous one open
+        keep = {before.name} if (before := catalog.generation) else set()  # a reader may have it open
         try:
             with chroma_errors(f"{kept.root}/{name}"):
                 with kept.made(name, graph) as collection:
@@ -105,8 +92,7 @@ class ChromaIndex:
                             embeddings=matrix[start : start + BATCH],
                             metadatas=[{"target": targets[chunk]} for chunk in chunks],
                         )
-                checksum = kept.checksum(name)
-            generation = Generation(name, catalog.revision, self._model, len(ids), checksum)
+                generation = Generation(name, catalog.revision, self._model, len(ids), kept.checksum(name))
             catalog.publish(generation)
             keep.add(name)
         finally:
@@ -119,9 +105,7 @@ def chroma_errors(place: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise StoreError(
-            f"the vector index {place} cannot be used: {error}", hint="`kb doctor --repair` rebuilds it"
-        ) from error
+        raise StoreError(f"the vector index {place} cannot be used: {error}", hint="`kb doctor --repair`") from error
 
 
 class Folders:
@@ -141,7 +125,7 @@ class Folders:
     @contextmanager
     def made(self, name: str, configuration: "CreateCollectionConfiguration") -> Iterator["ChromaCollection"]:
         """A new collection, to be filled inside this context."""
-        client = self._client(name)
+        client: Any = self._client(name)
         yield client.create_collection(COLLECTION, embedding_function=None, configuration=configuration)
         client.close()
 
@@ -157,11 +141,10 @@ class Folders:
             if path.name not in names:
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _client(self, name: str) -> "Client":
+    def _client(self, name: str) -> "ClientAPI":
         import chromadb
         from chromadb.config import Settings
 
         folder = Path(self.root, name)
         folder.mkdir(parents=True, exist_ok=True)
-        client = chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
-        return cast("Client", client)
+        return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))

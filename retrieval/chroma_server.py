@@ -66,9 +66,7 @@ class Server(Folders):
         if address.scheme != "https" and not near and not self._settings.is_own(address.hostname or ""):
             raise ValueError("it is on another machine, where only https or a host of `local_authors` gets vectors")
         api = FastAPI(System(Settings(anonymized_telemetry=False, chroma_server_host=url, chroma_server_http_port=0)))
-        # Chroma would wait without limit, and reach this machine through a proxy.
-        api._session = httpx.Client(  # noqa: SLF001
-            timeout=self._wait_s, trust_env=not near, headers=api.get_request_headers(),
-            limits=httpx.Limits(max_keepalive_connections=0),
-        )  # fmt: skip
+        # Chroma would wait without limit, reach this machine through a proxy, and leave connections open.
+        once, headers = httpx.Limits(max_keepalive_connections=0), api.get_request_headers()
+        api._session = httpx.Client(timeout=self._wait_s, trust_env=not near, headers=headers, limits=once)  # noqa: SLF001
         return api

@@ -55,9 +55,8 @@ class Models:
         """Rebuild the vector index if it is needed and out of date. If that fails, the user is told."""
         if self.embedder is None or not self.needs_index():
             return
-        kept = kept_by(self._settings, WRITE_S)
         try:
-            ChromaIndex(self._catalog, model=self.embedder.fingerprint, kept=kept).ensure()
+            ChromaIndex(self._catalog, model=self.embedder.fingerprint, kept=kept_by(self._settings, WRITE_S)).ensure()
         except StoreError as error:
             self._notify(f"searches will compare every vector: {error.message}")
 
@@ -66,6 +65,5 @@ class Models:
         """The sources of dense candidates: the published index, and the comparison of every vector."""
         if self.embedder is None:
             return ()
-        model = self.embedder.fingerprint
-        index = ChromaIndex(self._catalog, model=model, kept=kept_by(self._settings))
-        return index, ExactIndex(self._catalog, model=model)
+        catalog, model = self._catalog, self.embedder.fingerprint
+        return ChromaIndex(catalog, model=model, kept=kept_by(self._settings)), ExactIndex(catalog, model=model)
