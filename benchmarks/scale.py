@@ -4,8 +4,8 @@
 
 HOME is only copied. Larger collections are made from its vectors by adding noise of half their length, which leaves a
 cosine of about .89 with the original. They are divided evenly among 18 targets, with neighbours together. The queries
-are the questions, embedded by the default model. The measured code is kb's own: a catalog in FOLDER, `publish`,
-`ChromaIndex`, `ExactIndex`, 100 candidates per query. Measurements take turns, each in its own process.
+are the questions, embedded by the default model. The measured code is kb's own: a catalog in FOLDER, `ChromaIndex`,
+`ExactIndex`, 100 candidates per query. Measurements take turns, each in its own process.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from kb.catalog import Catalog
 from kb.settings import DEFAULT_MODEL, cache_dir
 from kb.targets import Targets
 from kb.types.records import text_digest
-from retrieval.chroma_index import GRAPH, ChromaIndex, publish
+from retrieval.chroma_index import GRAPH, ChromaIndex
 from retrieval.embedding.compiler import load_embedder
 from retrieval.fusion import CANDIDATES
 from retrieval.vectors import ExactIndex
@@ -132,7 +132,7 @@ def build(home: Path, model: str) -> dict[str, float]:
     if not kept.exists():
         load, began = os.getloadavg()[0], time.perf_counter()
         with Catalog(home) as catalog:
-            folder = home / "index" / publish(catalog, model=model).name
+            folder = home / "index" / ChromaIndex(catalog, model=model).publish().name
         cost = {
             "build s": round(time.perf_counter() - began, 1),
             "build peak MB": memory_mb()["peak MB"],

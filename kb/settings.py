@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     """Weight of the lexical score in the fusion; the dense score has the rest."""
     exact_vectors: int = Field(default=100_000, ge=0)
     """Most vectors that a search compares one by one; a larger home uses a Chroma index for searches of all targets."""
+    chroma_url: str = ""
+    """A Chroma server that holds this index, and then gets vectors; empty: the index is in the home."""
     budget_tokens: int = Field(default=4000, gt=0)
     """Default size of a packed context, in tokens."""
     prompt_tokens: int = Field(default=6000, gt=0)

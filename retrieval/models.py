@@ -7,7 +7,8 @@ from kb.catalog import Catalog
 from kb.errors import MissingModelError, StoreError
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.types.embedding import Embedder
-from retrieval.chroma_index import ChromaIndex, current_folder, publish
+from retrieval.chroma_index import ChromaIndex
+from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.fusion import fuse
 from retrieval.retriever import Retriever
@@ -52,11 +53,10 @@ class Models:
 
     def publish_index(self) -> None:
         """Rebuild the vector index if it is needed and out of date. If that fails, the user is told."""
-        model = self.embedder.fingerprint if self.embedder else None
-        if model is None or not self.needs_index() or current_folder(self._catalog, model=model):
+        if self.embedder is None or not self.needs_index():
             return
         try:
-            publish(self._catalog, model=model)
+            ChromaIndex(self._catalog, model=self.embedder.fingerprint, kept=kept_by(self._settings, WRITE_S)).ensure()
         except StoreError as error:
             self._notify(f"searches will compare every vector: {error.message}")
 
@@ -65,5 +65,5 @@ class Models:
         """The sources of dense candidates: the published index, and the comparison of every vector."""
         if self.embedder is None:
             return ()
-        model = self.embedder.fingerprint
-        return ChromaIndex(self._catalog, model=model), ExactIndex(self._catalog, model=model)
+        catalog, model = self._catalog, self.embedder.fingerprint
+        return ChromaIndex(catalog, model=model, kept=kept_by(self._settings)), ExactIndex(catalog, model=model)

@@ -75,8 +75,10 @@ class VectorTables(Database):
         scope, names = among(targets)
         near, ids = among(chunks, column="c.id")
         rows = self._all(
+            # CROSS JOIN reads the vectors last; SQLite would read all of them to find those of a few chunks.
             f"""SELECT e.chunk_id, v.value FROM document d JOIN chunk c ON c.document_id = d.id
-                JOIN embedded e ON e.chunk_id = c.id JOIN vector v ON v.model = ? AND v.text_digest = e.text_digest
+                JOIN embedded e ON e.chunk_id = c.id
+                CROSS JOIN vector v ON v.model = ? AND v.text_digest = e.text_digest
                 WHERE true {scope} {near} ORDER BY e.chunk_id, e.ordinal""",
             (model, *names, *ids),
         )

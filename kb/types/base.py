@@ -1,6 +1,8 @@
-"""The base class of all data types, and the length of texts."""
+"""The base class of all data types, the length of texts, and whose a server is."""
 
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,6 +27,15 @@ def reason_of(error: Exception) -> str:
         return str(error)
     wrong = error.errors()[0]
     return ": ".join(filter(None, (".".join(map(str, wrong["loc"])), wrong["msg"])))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a server runs on this machine. It is reached directly: a proxy would be another machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _untitled(schema: dict[str, Any]) -> None:

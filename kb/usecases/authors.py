@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from eval.machine import sandbox_level
 from kb.errors import SettingsError
 from kb.settings import Settings
-from kb.types.base import TOKEN_CHARACTERS
+from kb.types.base import TOKEN_CHARACTERS, is_loopback
 from kb.usecases.confinement import confined
 from kb.usecases.home import Home
 from synth.authors.anthropic import KEYS, AnthropicAuthor
 from synth.authors.asking import Desk, Notes, Seat
-from synth.authors.author import Author, is_loopback
+from synth.authors.author import Author
 from synth.authors.command import CommandAuthor
 from synth.authors.files import FilesAuthor
 from synth.authors.openai import KEY, OpenAIAuthor

@@ -15,7 +15,8 @@ from kb.errors import CorruptError, KbError, LocalModelError, MissingLibraryErro
 from kb.settings import NO_MODEL, Settings, cache_dir
 from kb.targets import Targets
 from kb.types.base import Frozen
-from retrieval.chroma_index import ChromaIndex, current_folder, publish
+from retrieval.chroma_index import ChromaIndex
+from retrieval.chroma_server import WRITE_S, kept_by
 from retrieval.embedding.compiler import load_embedder
 from retrieval.embedding.embedder import OnnxEmbedder
 
@@ -98,29 +99,17 @@ def _index(catalog: Catalog, settings: Settings, embedder: OnnxEmbedder | None, 
     if embedder is None or not catalog.counts()["vector"]:
         return _check("ok", "index", "not needed: there are no vectors to search")
     model = embedder.fingerprint
-    if catalog.count_windows() <= settings.exact_vectors and current_folder(catalog, model=model) is None:
+    if catalog.count_windows() <= settings.exact_vectors:
         return _check("ok", "index", f"not needed up to {settings.exact_vectors} vectors")
+    index = ChromaIndex(catalog, model=model, kept=kept_by(settings, WRITE_S))
     try:
-        if repair and _index_problem(catalog, model):
+        if repair:
             with write_lock(catalog.home):
-                publish(catalog, model=model)
-        problem = _index_problem(catalog, model)
+                index.ensure()
+        generation = index.check()
     except StoreError as error:
-        problem = error.message
-    if problem:
-        return _check("warn", "index", f"{problem}; searches compare every vector instead", REPAIR)
-    generation = catalog.generation
-    return _check("ok", "index", f"{generation.name}, {generation.count} vectors" if generation else "")
-
-
-def _index_problem(catalog: Catalog, model: str) -> str:
-    """Why the published index cannot be used; empty if it can."""
-    try:
-        held, generation = ChromaIndex(catalog, model=model).count(), catalog.generation
-    except StoreError as error:
-        return error.message
-    expected = generation.count if generation else 0
-    return "" if held == expected else f"the vector index holds {held} of {expected} vectors"
+        return _check("warn", "index", f"{error.message}; searches compare every vector instead", REPAIR)
+    return _check("ok", "index", f"{generation.name}, {generation.count} vectors")
 
 
 def _move_aside(home: Path) -> Path:

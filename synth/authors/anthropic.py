@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kb.types.base import tokens_of
+from kb.types.base import is_loopback, tokens_of
 from synth.authors.author import (
     Ask,
     Author,
@@ -14,7 +14,6 @@ from synth.authors.author import (
     Outcome,
     Reply,
     Usage,
-    is_loopback,
     outcome_of_status,
     retry_after_s,
 )

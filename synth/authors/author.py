@@ -8,9 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from ipaddress import ip_address
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from kb.errors import SynthesisError
 from kb.types.base import Frozen, tokens_of
@@ -144,15 +142,6 @@ class Author(Protocol):
             AuthorError: there is no complete reply; `outcome` gives the reason.
         """
         ...
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a server runs on this machine. It is reached directly: a proxy would be another machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def outcome_of_status(status: int) -> Outcome:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kb.types.base import is_loopback
 from synth.authors.author import (
     Ask,
     Author,
@@ -18,7 +19,6 @@ from synth.authors.author import (
     Outcome,
     Reply,
     Usage,
-    is_loopback,
     outcome_of_status,
     retry_after_s,
 )

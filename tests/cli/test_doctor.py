@@ -132,19 +132,6 @@ def test_a_missing_index_is_no_problem_if_it_is_not_needed(
     assert not (embedded / "index").exists()
 
 
-@needs_model
-def test_an_existing_index_is_checked_and_repaired_even_if_it_is_not_needed(
-    run: Run, embedded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spoil(next(embedded.glob("index/*/chroma.sqlite3")))
-    monkeypatch.delenv("KB_EXACT_VECTORS")
-
-    examined, repaired = run("doctor", "--json"), run("doctor", "--repair", "--json")
-
-    assert (states(examined)["index"], states(repaired)["index"]) == ("warn", "ok")
-    assert "vectors" in finding(repaired, "index")
-
-
 @pytest.mark.parametrize("kept", [0.0, 0.5], ids=["garbage", "half of it"])
 def test_a_damaged_catalog_is_moved_aside_and_kept(run: Run, stored: Path, docs: Path, kept: float) -> None:
     answered = answer(run)

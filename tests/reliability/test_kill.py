@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from kb.catalog import Catalog
+from kb.errors import StoreError
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
-from retrieval.chroma_index import current_folder
+from retrieval.chroma_index import ChromaIndex
 from tests.conftest import HashEmbedder
 from tests.reliability.conftest import (
     DOCUMENTS,
@@ -154,7 +155,10 @@ def answers(home: Path, exact_vectors: int) -> list[list[str]]:
 
 def published(home: Path) -> bool:
     with Catalog(home) as catalog:
-        return current_folder(catalog, model=HashEmbedder.fingerprint) is not None
+        try:
+            return bool(ChromaIndex(catalog, model=HashEmbedder.fingerprint).check())
+        except StoreError:
+            return False
 
 
 @pytest.mark.slow

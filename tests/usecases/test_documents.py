@@ -267,7 +267,7 @@ def test_a_vector_index_that_is_needed_is_made_anew_after_a_removal(home: Path, 
         base.documents.remove(["tree.md"])
 
         index = ChromaIndex(base.catalog, model=HashEmbedder.fingerprint)
-        assert index.count() == base.catalog.count_windows() < before
+        assert index.check().count == base.catalog.count_windows() < before
 
 
 def test_a_removed_document_returns_with_the_next_ingest_of_its_folder(base: KnowledgeBase, manuals: Path) -> None:

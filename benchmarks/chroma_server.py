@@ -1,0 +1,109 @@
+"""Measure a question to all targets: comparing every vector, the home's own Chroma index, and a Chroma server.
+
+    chroma run --path FOLDER --port 8000
+    python -m benchmarks.chroma_server QUESTIONS.jsonl --home HOME --work FOLDER --url http://127.0.0.1:8000 \\
+        --out benchmarks/results/chroma-server.json
+
+HOME is only copied. The queries are the questions, embedded by the default model before; 100 candidates per query. The
+three take turns, each in its own process.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.origin import write_result
+from benchmarks.scale import ROUNDS, alone, copied, memory_mb, timed
+from kb.catalog import Catalog
+from kb.settings import DEFAULT_MODEL, Settings, cache_dir
+from retrieval.chroma_index import ChromaIndex
+from retrieval.chroma_server import WRITE_S, kept_by
+from retrieval.embedding.compiler import load_embedder
+from retrieval.fusion import CANDIDATES
+from retrieval.vectors import ExactIndex
+
+EXACT = "every vector"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True, help="copies of the home and the index are kept here")
+    parser.add_argument("--url", required=True, help="address of the server")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    questions = [json.loads(line)["query"] for line in options.questions.read_text(encoding="utf-8").splitlines()]
+    embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
+    queries, model = embedder.embed_queries(questions), embedder.fingerprint
+    ways = {
+        name: Settings(home=copied(options.home, options.work / name), chroma_url=url)
+        for name, url in ((EXACT, ""), ("index in the home", ""), ("index on a server", options.url))
+    }
+    built = {name: alone(build, ways[name], model) for name in list(ways)[1:]}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
+    load = []
+    for _ in range(ROUNDS):
+        for name, settings in ways.items():
+            runs[name].append(alone(ask, settings, model, queries))
+            load.append(os.getloadavg()[0])
+    with Catalog(ways[EXACT].home) as catalog:
+        vectors = catalog.count_windows()
+    exact = runs[EXACT][0]
+    result = {
+        "vectors": vectors,
+        "candidates": CANDIDATES,
+        "queries": len(queries),
+        "rounds": ROUNDS,
+        "ways": {name: built.get(name, {}) | summary(done, exact) for name, done in runs.items()},
+        "load average": {"least": min(load), "median": statistics.median(load), "most": max(load)},
+    }
+    write_result(options.out, result)
+
+
+def build(settings: Settings, model: str) -> dict[str, float]:
+    """Publish the index; return how long that took."""
+    began = time.perf_counter()
+    with Catalog(settings.home) as catalog:
+        ChromaIndex(catalog, model=model, kept=kept_by(settings, WRITE_S)).publish()
+    return {"build s": round(time.perf_counter() - began, 1)}
+
+
+def ask(settings: Settings, model: str, queries: np.ndarray) -> dict[str, Any]:
+    """Run all queries; return their milliseconds and best ids, the seconds until the first answer, and the memory."""
+    began = time.perf_counter()
+    with Catalog(settings.home) as catalog:
+        indexed = ChromaIndex(catalog, model=model, kept=kept_by(settings))
+        index = ExactIndex(catalog, model=model) if settings.home.name == EXACT else indexed
+        index.nearest(queries[:1], targets=None, limit=CANDIDATES)
+        first = time.perf_counter() - began
+        answers = list(timed(index, queries, [None] * len(queries)))
+    return {
+        "first answer s": first,
+        "ms": [ms for ms, _ in answers],
+        "best": [best for _, best in answers],
+        "resident MB": memory_mb()["resident MB"],
+    }
+
+
+def summary(runs: Sequence[dict[str, Any]], exact: dict[str, Any]) -> dict[str, float]:
+    """Medians over the runs, and the share of the ten nearest that the first one found."""
+    found = [len(set(a) & set(b)) / len(b) for a, b in zip(runs[0]["best"], exact["best"], strict=True)]
+    return {
+        "p50 ms": round(statistics.median(np.percentile(run["ms"], 50) for run in runs), 2),
+        "p95 ms": round(statistics.median(np.percentile(run["ms"], 95) for run in runs), 2),
+        "first answer s": round(statistics.median(run["first answer s"] for run in runs), 2),
+        "resident MB": statistics.median(run["resident MB"] for run in runs),
+        "recall": round(statistics.fmean(found), 4),
+    }
+
+
+if __name__ == "__main__":
+    main()
