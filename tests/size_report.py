@@ -21,7 +21,7 @@ LIMITS = {
     "ingest": 8970,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
     "eval/pool": 442,  # the cards of this machine: which of them judge, what each kind judges, canaries, turns
     "eval": 13048,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens, batches
-    "retrieval": 3730,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
+    "retrieval": 3788,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
     "synth": 3050,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
 }
 """Most lines of each folder without those below it that have a limit, with what they are for. Raise one only with a
