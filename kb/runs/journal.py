@@ -140,6 +140,19 @@ class Run:
             self.entries = _entries(folder / JOURNAL)
         except (OSError, ValueError) as error:
             raise _unreadable(folder, reason_of(error)) from error
+        self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
+        self._attempts = dict[int, Attempt]()
+        for entry in self.entries:
+            self._count(entry)
+
+    def _count(self, entry: JournalEntry) -> None:
+        """Bring what is asked for at every step up to date: made of all entries, it would take longer and longer."""
+        if entry.kind == "proposed" and entry.proposal:
+            self._proposed[entry.step] = entry.proposal
+        if entry.kind == "judged" and entry.evidence:
+            self._judged[entry.step] = entry.evidence
+            if proposal := self._proposed.get(entry.step):
+                self._attempts[entry.step] = Attempt(**vars(proposal), evidence=entry.evidence)
 
     @property
     def id(self) -> str:
@@ -148,24 +161,12 @@ class Run:
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Judged candidates, in order, each with its last verdict: a batch may bring a second one."""
-        return tuple(
-            Attempt(**vars(proposal), evidence=evidence)
-            for step, evidence in self._judged.items()
-            if (proposal := self._proposed.get(step))
-        )
+        return tuple(self._attempts.values())
 
     @property
     def tried(self) -> tuple[Tried, ...]:
         """Settings that were timed quickly, in order."""
         return tuple(entry.tried for entry in self.entries if entry.tried)
-
-    @property
-    def _proposed(self) -> dict[int, Proposal]:
-        return {e.step: e.proposal for e in self.entries if e.kind == "proposed" and e.proposal}
-
-    @property
-    def _judged(self) -> dict[int, Evidence]:
-        return {e.step: e.evidence for e in self.entries if e.kind == "judged" and e.evidence}
 
     @property
     def step(self) -> int:
@@ -285,6 +286,7 @@ class Run:
             file.flush()
             os.fsync(file.fileno())
             self.entries = [*self.entries, entry]
+            self._count(entry)
 
     @property
     def question(self) -> int:

@@ -1,6 +1,6 @@
 """The base class of all data types, and the length of texts."""
 
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -35,6 +35,13 @@ def _untitled(schema: dict[str, Any]) -> None:
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, json_schema_extra=_untitled)
+
+    def __copy__(self) -> Self:
+        """Without cached properties: `model_copy` may change what they follow from."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 class Recorded(Frozen, extra="allow"):

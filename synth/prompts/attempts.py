@@ -8,6 +8,8 @@ from synth.prompts.render import one_line, render
 
 STUCK = 3
 """Right attempts in a row without a faster one after which another structure is asked for."""
+ROWS = 60
+"""Most attempts in the table; at some 20 tokens each, those of a long run would leave no room for anything else."""
 
 
 def stage_of(attempts: Sequence[Attempt]) -> Stage:
@@ -51,17 +53,19 @@ def account(attempt: Attempt, number: int, tag: str) -> str:
 
 
 def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
-    """A row for each attempt; empty without attempts. Arguments as in `row`."""
-    rows = [row(attempt, number, tried) for number, attempt in enumerate(attempts, start=1)]
-    return "\n".join(("| number | outcome | time | what it is |", "|---|---|---|---|", *rows)) if rows else ""
-
-
-def row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:
-    """A row of the table of all attempts.
+    """A row for each attempt, or, of more than ROWS, for the fastest and the last; empty without attempts.
 
     Args:
         tried: What was timed quickly: a time of it is better than none, where other work disturbed the judge.
     """
+    places = range(len(attempts))
+    fastest = sorted(places, key=lambda place: attempts[place].evidence.time_us)[: ROWS // 2]
+    shown = places if len(places) <= ROWS else sorted({*fastest, *places[-ROWS // 2 :]})
+    rows = [_row(attempts[place], place + 1, tried) for place in shown]
+    return "\n".join(("| number | outcome | time | what it is |", "|---|---|---|---|", *rows)) if rows else ""
+
+
+def _row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:
     note = one_line(attempt.note).replace("|", "/")
     outcome = attempt.evidence.outcome.replace("_", " ")
     return f"| {number} | {outcome} | {_time(attempt, tried)} | {note} |"

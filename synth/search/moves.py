@@ -7,6 +7,7 @@ authors are asked for those that do not depend on its verdict: planned structure
 """
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import inf
 from typing import Literal
@@ -16,7 +17,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.search.tuner import FINALISTS, finalists, next_point
+from synth.search.tuner import FINALISTS, Point, finalists, next_point
 
 DRAFTS = 3
 """Structures that are written before one is chosen."""
@@ -120,18 +121,24 @@ def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
     if state.search == "greedy":
         return None
-    seen = set[str]()
+    seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
+    finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
+    all_tried = defaultdict[str, list[tuple[Point, float | None]]](list)
+    for one in state.tried:
+        all_tried[one.template].append((one.values, one.time_us))
     for number, attempt in enumerate(state.attempts, start=1):
         kernel = attempt.candidate
         if attempt.evidence.timing is None or not kernel.parameters or kernel.template_digest in seen:
             continue
         seen.add(kernel.template_digest)
-        tried = [(one.values, one.time_us) for one in state.tried if one.template == kernel.template_digest]
+        if finals[number] >= FINALISTS:
+            continue
+        tried = all_tried[kernel.template_digest]
         if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed):
             return Measure(candidate=kernel.with_parameters(point))
         for point in finalists(kernel.parameters, tried):
             tuned = kernel.with_parameters(point)
-            if all(tuned.digest != other.candidate.digest for other in state.attempts):
+            if tuned.digest not in judged:
                 return Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
     return None
 
