@@ -141,7 +141,9 @@ class Run:
         except (OSError, ValueError) as error:
             raise _unreadable(folder, reason_of(error)) from error
         self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
-        self._attempts = dict[int, Attempt]()
+        self._attempts, self._tried = dict[int, Attempt](), list[Tried]()
+        self._exchanges, self._asked = dict[int, Exchange](), dict[int, Ask]()
+        self._took_s = dict[tuple[str, str], float]()
         for entry in self.entries:
             self._count(entry)
 
@@ -149,10 +151,18 @@ class Run:
         """Bring what is asked for at every step up to date: made of all entries, it would take longer and longer."""
         if entry.kind == "proposed" and entry.proposal:
             self._proposed[entry.step] = entry.proposal
-        if entry.kind == "judged" and entry.evidence:
-            self._judged[entry.step] = entry.evidence
+        if entry.kind == "judged" and (evidence := entry.evidence):
+            self._judged[entry.step] = evidence
+            if evidence.took:  # one verdict may stand there twice
+                self._took_s[evidence.candidate_digest, evidence.created] = evidence.took.seconds
             if proposal := self._proposed.get(entry.step):
-                self._attempts[entry.step] = Attempt(**vars(proposal), evidence=entry.evidence)
+                self._attempts[entry.step] = Attempt(**vars(proposal), evidence=evidence)
+        if entry.tried:
+            self._tried.append(entry.tried)
+        if made := entry.exchange:
+            self._exchanges[made.number] = made
+            if entry.ask:
+                self._asked[made.question] = entry.ask
 
     @property
     def id(self) -> str:
@@ -166,7 +176,7 @@ class Run:
     @property
     def tried(self) -> tuple[Tried, ...]:
         """Settings that were timed quickly, in order."""
-        return tuple(entry.tried for entry in self.entries if entry.tried)
+        return tuple(self._tried)
 
     @property
     def step(self) -> int:
@@ -208,12 +218,12 @@ class Run:
     @property
     def exchanges(self) -> Sequence[Exchange]:
         """All requests to authors, in order, each as it was recorded last."""
-        return list({e.exchange.number: e.exchange for e in self.entries if e.exchange}.values())
+        return list(self._exchanges.values())
 
     @property
     def asked(self) -> dict[int, Ask]:
         """What authors were asked, by the numbers of the questions."""
-        return {e.exchange.question: e.ask for e in self.entries if e.exchange and e.ask}
+        return dict(self._asked)
 
     @property
     def spent(self) -> Spent:
@@ -222,9 +232,7 @@ class Run:
     @property
     def judged_s(self) -> float:
         """Seconds for all verdicts and quick timings; those of earlier versions, which did not write it, count 0."""
-        evidence = {(e.candidate_digest, e.created): e.took for e in (entry.evidence for entry in self.entries) if e}
-        verdicts_s = sum(took.seconds for took in evidence.values() if took)  # a verdict may stand there twice
-        return verdicts_s + sum(one.took_s for one in self.tried)
+        return sum(self._took_s.values()) + sum(one.took_s for one in self._tried)
 
     def record(self, exchange: Exchange, ask: Ask | None) -> None:
         """Append a request, or what became of it, to the journal and sync it to disk."""
