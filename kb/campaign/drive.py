@@ -112,8 +112,9 @@ def _judge_here(
     kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
 ) -> None:
     cells, runs = campaign.cells, runs_of(kb, campaign)
+    standings = [standing_of(run) for run in runs]
     aside, failures = dict[int, int](), 0
-    while part := next_slice([standing_of(run) for run in runs], campaign.budget, campaign.each, aside):
+    while part := next_slice(standings, campaign.budget, campaign.each, aside):
         run, number = runs[part.run], part.run
         before, begun = len(run.entries) if run else 0, list[Run]()
         try:
@@ -134,6 +135,7 @@ def _judge_here(
             now = runs[number]
             if now and not now.ended and len(now.entries) == before:
                 aside[number] = part.lap  # nothing more fits into its share
+        standings[number] = standing_of(runs[number])
         on_result(_result(cells[number], runs[number]))
 
 

@@ -141,8 +141,8 @@ class Run:
         except (OSError, ValueError) as error:
             raise _unreadable(folder, reason_of(error)) from error
         self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
-        self._attempts, self._tried = dict[int, Attempt](), list[Tried]()
-        self._exchanges, self._asked = dict[int, Exchange](), dict[int, Ask]()
+        self._attempts, self._tried, self._exchanges = dict[int, Attempt](), list[Tried](), dict[int, Exchange]()
+        self.asked = dict[int, Ask]()  # what authors were asked, by the numbers of the questions
         self._took_s = dict[tuple[str, str], float]()
         for entry in self.entries:
             self._count(entry)
@@ -162,7 +162,7 @@ class Run:
         if made := entry.exchange:
             self._exchanges[made.number] = made
             if entry.ask:
-                self._asked[made.question] = entry.ask
+                self.asked[made.question] = entry.ask
 
     @property
     def id(self) -> str:
@@ -219,11 +219,6 @@ class Run:
     def exchanges(self) -> Sequence[Exchange]:
         """All requests to authors, in order, each as it was recorded last."""
         return list(self._exchanges.values())
-
-    @property
-    def asked(self) -> dict[int, Ask]:
-        """What authors were asked, by the numbers of the questions."""
-        return dict(self._asked)
 
     @property
     def spent(self) -> Spent:
