@@ -142,8 +142,7 @@ class Run:
             raise _unreadable(folder, reason_of(error)) from error
         self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
         self._attempts, self._tried, self._exchanges = dict[int, Attempt](), list[Tried](), dict[int, Exchange]()
-        self.asked = dict[int, Ask]()  # what authors were asked, by the numbers of the questions
-        self._took_s = dict[tuple[str, str], float]()
+        self._took_s, self.asked = dict[tuple[str, str], float](), dict[int, Ask]()  # `asked` by number of question
         for entry in self.entries:
             self._count(entry)
 
@@ -249,9 +248,8 @@ class Run:
                 raise RunError(f"run {self.id} is in use by another process", hint="wait for it to end") from None
         try:
             self._load()
-            journal = self.folder / JOURNAL
-            with storage_errors(self.folder), journal.open("r+b") as file:
-                file.truncate(journal.read_bytes().rfind(b"\n") + 1)
+            with storage_errors(self.folder), (self.folder / JOURNAL).open("r+b") as file:
+                file.truncate(file.read().rfind(b"\n") + 1)
             yield
         finally:
             lock.release()

@@ -60,15 +60,12 @@ def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
     """
     places = range(len(attempts))
     fastest = sorted(places, key=lambda place: attempts[place].evidence.time_us)[: ROWS // 2]
-    shown = places if len(places) <= ROWS else sorted({*fastest, *places[-ROWS // 2 :]})
-    rows = [_row(attempts[place], place + 1, tried) for place in shown]
-    return "\n".join(("| number | outcome | time | what it is |", "|---|---|---|---|", *rows)) if rows else ""
-
-
-def _row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:
-    note = one_line(attempt.note).replace("|", "/")
-    outcome = attempt.evidence.outcome.replace("_", " ")
-    return f"| {number} | {outcome} | {_time(attempt, tried)} | {note} |"
+    rows = ["| number | outcome | time | what it is |", "|---|---|---|---|"]
+    for place in places if len(places) <= ROWS else sorted({*fastest, *places[-ROWS // 2 :]}):
+        one = attempts[place]
+        note, outcome = one_line(one.note).replace("|", "/"), one.evidence.outcome.replace("_", " ")
+        rows.append(f"| {place + 1} | {outcome} | {_time(one, tried)} | {note} |")
+    return "\n".join(rows) if attempts else ""
 
 
 def _time(attempt: Attempt, tried: Sequence[Tried]) -> str:
