@@ -65,6 +65,7 @@ def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
         one = attempts[place]
         note, outcome = one_line(one.note).replace("|", "/"), one.evidence.outcome.replace("_", " ")
         rows.append(f"| {place + 1} | {outcome} | {_time(one, tried)} | {note} |")
+    rows += [f"These are the fastest and the last of {len(places)} attempts."] * (len(places) > ROWS)
     return "\n".join(rows) if attempts else ""
 
 

@@ -202,10 +202,11 @@ def test_a_kernel_without_a_time_that_counts_has_its_quick_time_in_the_table() -
 
 def test_the_table_of_many_attempts_has_the_fastest_and_the_last_so_that_a_long_run_goes_on() -> None:
     attempts = timed(*(1.0 + place / 1000 for place in range(500, 0, -1)))
-    rows = table(attempts, ()).splitlines()[2:]
+    *rows, note = table(attempts, ()).splitlines()[2:]
 
     numbers = [int(row.split("|")[1]) for row in rows]
     assert numbers == [*range(1, ROWS // 2 + 1), *range(501 - ROWS // 2, 501)]
+    assert note == "These are the fastest and the last of 500 attempts."
     assert build_prompt(request(CPP, attempts=attempts, stage=Stage.RETHINK)).text
 
 
