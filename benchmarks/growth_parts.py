@@ -74,7 +74,7 @@ def command(*words: str) -> Measure:
 
 def page(name: str) -> Measure:
     def show(kb: KnowledgeBase) -> str:
-        query = QueryParams({"id": run_of(kb).id} if name == "run" else {})
+        query = QueryParams({"id": next((kb.settings.home / "runs").iterdir()).name} if name == "run" else {})
         template, values = reading.PAGES[f"/{name}"](kb, query)
         return environment().get_template(template).render(values, token="")
 
