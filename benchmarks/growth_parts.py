@@ -139,17 +139,21 @@ def loop_step(home: Path) -> float:
 
 
 class Begun(NamedTuple):
-    kb: KnowledgeBase
     campaign: Campaign
     runs: list[Run | None]
     standings: list[Standing]
 
 
+def campaign_of(kb: KnowledgeBase) -> tuple[KnowledgeBase, Campaign]:
+    found = drive.stored(kb, made_up.CAMPAIGN)
+    assert found
+    return kb, found
+
+
 def begun(kb: KnowledgeBase) -> Begun:
-    campaign = drive.stored(kb, made_up.CAMPAIGN)
-    assert campaign
+    _, campaign = campaign_of(kb)
     runs = drive.runs_of(kb, campaign)
-    return Begun(kb, campaign, runs, [standing_of(run) for run in runs])
+    return Begun(campaign, runs, [standing_of(run) for run in runs])
 
 
 def next_run(its: Begun) -> object:
@@ -167,7 +171,7 @@ LIBRARY = {
     "list, read for the first time": opened(lambda kb: kb.skills.skills()),
     "list again": opened(lambda kb: kb.skills.skills(), known),
     "select for a prompt": opened(fitting, known),
-    "write one more": opened(lambda kb: kb.skills.publish(made_up.skill(10**6)), known),
+    "write one more": opened(lambda kb: kb.skills.publish(made_up.skill(time.time_ns())), known),
     "kb skills list": command("skills", "list"),
     "page of skills": page("skills"),
 }
@@ -181,7 +185,7 @@ RUN = {
     "page of the run": page("run"),
 }
 CAMPAIGN = {
-    "table": opened(lambda its: drive.report(its.kb, its.campaign), begun),
+    "table": opened(lambda its: drive.report(*its), campaign_of),
     "choose the next run": opened(next_run, begun),
     "round of a carried campaign": opened(whole_round, begun),
     "kb report CAMPAIGN": command("report", made_up.CAMPAIGN),
