@@ -56,7 +56,13 @@ def drawn(result: dict[str, Any], file: Path) -> None:
         for what, each in result[name].items():
             times = [at["s"] for at in each["sizes"].values()]
             axes.plot(subject.sizes, times, marker="o", label=f"{what} ({each['exponent']:.2f})")
-        axes.plot(subject.sizes, [size / subject.sizes[-1] for size in subject.sizes], ":", color="gray")
+        axes.plot(
+            subject.sizes,
+            [size / subject.sizes[-1] for size in subject.sizes],
+            ":",
+            color="gray",
+            label="in proportion to the size (1)",
+        )
         axes.set(xscale="log", yscale="log", xlabel=subject.grows, ylabel="seconds", title=f"a {name}")
         axes.set_xticks(subject.sizes, [f"{size:,}" for size in subject.sizes])
         axes.minorticks_off()
