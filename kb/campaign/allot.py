@@ -4,7 +4,7 @@ At first each run gets the same share of the budget. A run that ends early leave
 few verdicts at a time, to the run with the most headroom.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kb.runs.journal import Run
 from kb.types.base import Frozen
@@ -15,12 +15,13 @@ STEP = 4
 """Verdicts that a run gets at once of what others left: a new structure with its tuning takes three."""
 FIRST, REST = 1, 2
 NAMES = tuple(Amounts.model_fields)
+NOTHING = Amounts(evaluations=0, tokens=0, dollars=0.0, minutes=0.0)
 
 
 class Standing(Frozen):
     """What a run has taken, and how far it has come."""
 
-    taken: Amounts = Amounts(evaluations=0, tokens=0, dollars=0.0, minutes=0.0)
+    taken: Amounts = NOTHING
     ended: bool = False
     passed: bool = False
     reached: float | None = None
@@ -69,7 +70,14 @@ def standing_of(run: Run | None) -> Standing:
 def next_slice(
     runs: Sequence[Standing], whole: Amounts, each: Amounts, aside: Mapping[int, int] | None = None
 ) -> Slice | None:
-    """What to do next; None if the budget is spent, or no run has headroom.
+    """What to do next; None if the budget is spent, or no run has headroom. Arguments as in `slices`."""
+    return next(slices(runs, whole, each, aside), None)
+
+
+def slices(
+    runs: Sequence[Standing], whole: Amounts, each: Amounts, aside: Mapping[int, int] | None = None
+) -> Iterator[Slice]:
+    """What to do next, and after it for each other run if each takes one verdict, until the budget is spent.
 
     Args:
         whole: The most that all runs may take together.
@@ -77,23 +85,18 @@ def next_slice(
         aside: For runs that could not go on, the lap in which they are left out, and those before it.
     """
     rest = _rest(whole, [run.taken for run in runs])
-    if not _has_room(Amounts(evaluations=0, tokens=0, dollars=0, minutes=0), rest):
-        return None
     share = _least(each, _parts(whole, len(runs)))
-    kept = {n: run for n, run in enumerate(runs) if not run.ended and _has_room(run.taken, each)}
-    for lap in (FIRST, REST):
-        able = {n: run for n, run in kept.items() if (aside or {}).get(n, 0) < lap}
-        if lap == FIRST:
-            able = {n: run for n, run in able.items() if _has_room(run.taken, share)}
-            chosen = min(able, default=None)
-        else:
-            able = {n: run for n, run in able.items() if run.headroom}
-            chosen = min(able, key=lambda n: (-able[n].headroom, able[n].taken.evaluations, n), default=None)
-        if chosen is not None:
-            taken = able[chosen].taken
-            own = share if lap == FIRST else Amounts(evaluations=(taken.evaluations or 0) + STEP)
-            return Slice(run=chosen, until=_least(each, own, _sum([taken, rest])), lap=lap)
-    return None
+    kept = [n for n, run in enumerate(runs) if not run.ended and _has_room(run.taken, each)]
+    laps = {n: REST if (aside or {}).get(n, 0) >= FIRST or not _has_room(runs[n].taken, share) else FIRST for n in kept}
+    others = [n for n in kept if laps[n] == REST and (aside or {}).get(n, 0) < REST and runs[n].headroom]
+    others.sort(key=lambda n: (-runs[n].headroom, runs[n].taken.evaluations, n))
+    for n in (*(n for n in kept if laps[n] == FIRST), *others):
+        if not _has_room(NOTHING, rest):
+            return
+        taken = runs[n].taken
+        own = share if laps[n] == FIRST else Amounts(evaluations=(taken.evaluations or 0) + STEP)
+        yield Slice(run=n, until=_least(each, own, _sum([taken, rest])), lap=laps[n])
+        rest = _rest(rest, [NOTHING.model_copy(update={"evaluations": 1})])
 
 
 def _sum(amounts: Sequence[Amounts]) -> Amounts:
@@ -122,5 +125,4 @@ def _least(*amounts: Amounts) -> Amounts:
 
 def _has_room(taken: Amounts, limit: Amounts) -> bool:
     """Whether less than the limit of each kind is taken."""
-    limits = {name: getattr(limit, name) for name in NAMES}
-    return all(most is None or getattr(taken, name) < most for name, most in limits.items())
+    return all(most is None or getattr(taken, name) < most for name, most in limit)

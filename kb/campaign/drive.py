@@ -1,6 +1,6 @@
 """Starts and continues the runs of a campaign. Its state is the runs, and one file that says what the campaign is."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from eval.batch.pack import read_batch
-from kb.campaign.allot import REST, Standing, next_slice, standing_of
+from kb.campaign.allot import REST, next_slice, slices, standing_of
 from kb.campaign.file import Campaign, Cell
 from kb.campaign.results import Comparison, Result, Summary, comparisons, result_of, summaries
 from kb.catalog import storage_errors
@@ -17,7 +17,7 @@ from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import OnStart
 from kb.storage import write_whole
 from kb.types.base import Frozen
-from kb.types.campaign import Amounts, Part
+from kb.types.campaign import Part
 from kb.usecases.authors import AuthorSpec, must_be_paid, seats_of
 from kb.usecases.batches import pack_runs, take
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -112,8 +112,9 @@ def _judge_here(
     kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
 ) -> None:
     cells, runs = campaign.cells, runs_of(kb, campaign)
+    standings = [standing_of(run) for run in runs]
     aside, failures = dict[int, int](), 0
-    while part := next_slice([standing_of(run) for run in runs], campaign.budget, campaign.each, aside):
+    while part := next_slice(standings, campaign.budget, campaign.each, aside):
         run, number = runs[part.run], part.run
         before, begun = len(run.entries) if run else 0, list[Run]()
         try:
@@ -134,6 +135,7 @@ def _judge_here(
             now = runs[number]
             if now and not now.ended and len(now.entries) == before:
                 aside[number] = part.lap  # nothing more fits into its share
+        standings[number] = standing_of(runs[number])
         on_result(_result(cells[number], runs[number]))
 
 
@@ -159,10 +161,10 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
     runs, cells = runs_of(kb, campaign), campaign.cells
     with ExitStack() as held:
         asked = []
-        for number, until in _round([standing_of(run) for run in runs], campaign).items():
-            asking = runs[number] or start_carried(kb, plans[number])
-            runs[number] = asking
-            loop, synthesizer, interface = carried(kb, asking, until)
+        for part in [*slices([standing_of(run) for run in runs], campaign.budget, campaign.each)]:
+            asking = runs[part.run] or start_carried(kb, plans[part.run])
+            runs[part.run] = asking
+            loop, synthesizer, interface = carried(kb, asking, part.until)
             held.enter_context(asking.held())
             if synthesizer and (question := loop.ask(synthesizer, interface)):
                 asked.append((loop, question))
@@ -180,17 +182,6 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
         pack_runs(kb, folder, fresh)
         return f"run `python -m eval` in {folder} on a machine with the device, bring it back, and start this again"
     return "a batch is not judged yet" if open_runs else ""
-
-
-def _round(standings: list[Standing], campaign: Campaign) -> Mapping[int, Amounts]:
-    """The runs that get a verdict in this round, each once, with what they may take."""
-    chosen, aside = {}, dict[int, int]()
-    while part := next_slice(standings, campaign.budget, campaign.each, aside):
-        chosen[part.run], aside[part.run] = part.until, REST
-        taken = standings[part.run].taken
-        one_more = taken.model_copy(update={"evaluations": (taken.evaluations or 0) + 1})
-        standings[part.run] = standings[part.run].model_copy(update={"taken": one_more})
-    return chosen
 
 
 def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:

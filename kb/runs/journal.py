@@ -140,6 +140,28 @@ class Run:
             self.entries = _entries(folder / JOURNAL)
         except (OSError, ValueError) as error:
             raise _unreadable(folder, reason_of(error)) from error
+        self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
+        self._attempts, self._tried, self._exchanges = dict[int, Attempt](), list[Tried](), dict[int, Exchange]()
+        self._took_s, self.asked = dict[tuple[str, str], float](), dict[int, Ask]()  # `asked` by number of question
+        for entry in self.entries:
+            self._count(entry)
+
+    def _count(self, entry: JournalEntry) -> None:
+        """Bring what is asked for at every step up to date: made of all entries, it would take longer and longer."""
+        if entry.kind == "proposed" and entry.proposal:
+            self._proposed[entry.step] = entry.proposal
+        if entry.kind == "judged" and (evidence := entry.evidence):
+            self._judged[entry.step] = evidence
+            if evidence.took:  # one verdict may stand there twice
+                self._took_s[evidence.candidate_digest, evidence.created] = evidence.took.seconds
+            if proposal := self._proposed.get(entry.step):
+                self._attempts[entry.step] = Attempt(**vars(proposal), evidence=evidence)
+        if entry.tried:
+            self._tried.append(entry.tried)
+        if made := entry.exchange:
+            self._exchanges[made.number] = made
+            if entry.ask:
+                self.asked[made.question] = entry.ask
 
     @property
     def id(self) -> str:
@@ -148,24 +170,12 @@ class Run:
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Judged candidates, in order, each with its last verdict: a batch may bring a second one."""
-        return tuple(
-            Attempt(**vars(proposal), evidence=evidence)
-            for step, evidence in self._judged.items()
-            if (proposal := self._proposed.get(step))
-        )
+        return tuple(self._attempts.values())
 
     @property
     def tried(self) -> tuple[Tried, ...]:
         """Settings that were timed quickly, in order."""
-        return tuple(entry.tried for entry in self.entries if entry.tried)
-
-    @property
-    def _proposed(self) -> dict[int, Proposal]:
-        return {e.step: e.proposal for e in self.entries if e.kind == "proposed" and e.proposal}
-
-    @property
-    def _judged(self) -> dict[int, Evidence]:
-        return {e.step: e.evidence for e in self.entries if e.kind == "judged" and e.evidence}
+        return tuple(self._tried)
 
     @property
     def step(self) -> int:
@@ -207,12 +217,7 @@ class Run:
     @property
     def exchanges(self) -> Sequence[Exchange]:
         """All requests to authors, in order, each as it was recorded last."""
-        return list({e.exchange.number: e.exchange for e in self.entries if e.exchange}.values())
-
-    @property
-    def asked(self) -> dict[int, Ask]:
-        """What authors were asked, by the numbers of the questions."""
-        return {e.exchange.question: e.ask for e in self.entries if e.exchange and e.ask}
+        return list(self._exchanges.values())
 
     @property
     def spent(self) -> Spent:
@@ -221,9 +226,7 @@ class Run:
     @property
     def judged_s(self) -> float:
         """Seconds for all verdicts and quick timings; those of earlier versions, which did not write it, count 0."""
-        evidence = {(e.candidate_digest, e.created): e.took for e in (entry.evidence for entry in self.entries) if e}
-        verdicts_s = sum(took.seconds for took in evidence.values() if took)  # a verdict may stand there twice
-        return verdicts_s + sum(one.took_s for one in self.tried)
+        return sum(self._took_s.values()) + sum(one.took_s for one in self._tried)
 
     def record(self, exchange: Exchange, ask: Ask | None) -> None:
         """Append a request, or what became of it, to the journal and sync it to disk."""
@@ -245,9 +248,8 @@ class Run:
                 raise RunError(f"run {self.id} is in use by another process", hint="wait for it to end") from None
         try:
             self._load()
-            journal = self.folder / JOURNAL
-            with storage_errors(self.folder), journal.open("r+b") as file:
-                file.truncate(journal.read_bytes().rfind(b"\n") + 1)
+            with storage_errors(self.folder), (self.folder / JOURNAL).open("r+b") as file:
+                file.truncate(file.read().rfind(b"\n") + 1)
             yield
         finally:
             lock.release()
@@ -285,6 +287,7 @@ class Run:
             file.flush()
             os.fsync(file.fileno())
             self.entries = [*self.entries, entry]
+            self._count(entry)
 
     @property
     def question(self) -> int:

@@ -106,8 +106,8 @@ def rules_for(
     rules = [rule for rule in rules if plan.skills is not Skills.OTHERS or may_get(plan, rule)]
     standings = skillbook.standings(rules)
     usable = [
-        RecalledSkill(skill=skillbook.measured(rule), standing=standing)
-        for rule in rules
+        RecalledSkill(skill=rule, standing=standing)
+        for rule in skillbook.measured(*rules)
         if (standing := standings[rule.name]) in USED
     ]
     refused = attempts[(base or len(attempts)) - 1].evidence.outcome if stage is Stage.FIX and attempts else None

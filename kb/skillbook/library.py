@@ -132,9 +132,10 @@ class Skillbook:
         known = self.skills() if skills is None else skills
         return {skill.name: standing_of(_measured(skill, here), context) for skill in known}
 
-    def measured(self, skill: Skill) -> Skill:
-        """The skill without evidence that is only claimed."""
-        return _measured(skill, self.measured_here())
+    def measured(self, *skills: Skill) -> list[Skill]:
+        """The skills without evidence that is only claimed."""
+        here = self.measured_here()
+        return [_measured(skill, here) for skill in skills]
 
     def measured_here(self) -> frozenset[str]:
         """Ids of the evidence that the judge of this home gave; all other is only claimed."""

@@ -119,6 +119,6 @@ class SkillStore:
             return [path for path in found if path.is_dir() and not path.name.startswith(".")]
 
 
-@lru_cache(maxsize=4096)  # a run reads the library at every step
+@lru_cache(maxsize=1 << 15)  # a run reads the library at every step; more skills than that find nothing here
 def _parsed(folder: Path, files: tuple[tuple[str, bytes], ...]) -> Skill:
     return parse_skill(folder, dict(files))

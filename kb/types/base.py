@@ -1,7 +1,7 @@
 """The base class of all data types, the length of texts, and whose a server is."""
 
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -46,6 +46,13 @@ def _untitled(schema: dict[str, Any]) -> None:
 
 class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, json_schema_extra=_untitled)
+
+    def __copy__(self) -> Self:
+        """Without cached properties: `model_copy` may change what they follow from."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 class Recorded(Frozen, extra="allow"):

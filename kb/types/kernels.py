@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from enum import StrEnum
+from functools import cached_property
 from math import prod
 from typing import Annotated
 
@@ -159,11 +160,11 @@ class Candidate(Frozen):
     language: LanguageName
     source: str
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest_of(f"{self.language}\n{self.source}")
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters that the source declares, in order."""
         return tuple(
@@ -176,7 +177,7 @@ class Candidate(Frozen):
         source = _TUNABLE.sub(lambda m: f"{m['head']}{values.get(m['name'], m['value'])}{m['tail']}", self.source)
         return Candidate(language=self.language, source=source)
 
-    @property
+    @cached_property
     def template_digest(self) -> str:
         """Digest that is the same for all candidates that differ only in parameter values."""
         return self.with_parameters({p.name: 0 for p in self.parameters}).digest

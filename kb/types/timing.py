@@ -1,6 +1,7 @@
 """The times of a candidate and of its baselines, and what makes a win of them."""
 
 from collections.abc import Callable
+from functools import cached_property
 from math import exp, hypot, log, sqrt
 from statistics import geometric_mean, median, stdev
 from typing import Annotated
@@ -95,7 +96,7 @@ class Timing(Recorded):
         several = f"the best baselines of {len(self.workloads)} workloads"
         return several if self.other_workloads else self.baseline
 
-    @property
+    @cached_property
     def speedup(self) -> float:
         """The geometric mean of the speed-ups of sessions, and then of workloads."""
         return self._mean(lambda each: geometric_mean(s.speedup for s in each.sessions))
@@ -109,7 +110,7 @@ class Timing(Recorded):
     def high(self) -> float:
         return self._interval[1]
 
-    @property
+    @cached_property
     def _interval(self) -> tuple[float, float]:
         """Over sessions, whose processes differ by luck, if there are enough; else the widest of their own intervals.
 
@@ -135,7 +136,7 @@ class Timing(Recorded):
         quantile = STUDENT[min(sessions - WIN_SESSIONS, len(STUDENT) - 1)]
         return exp(quantile * spread / sqrt(sessions))
 
-    @property
+    @cached_property
     def others(self) -> float:
         """The largest share that other work took in a session."""
         return max(s.others for s in self._all_sessions)
@@ -170,11 +171,11 @@ class Timing(Recorded):
     def baseline_memory_bytes(self) -> int:
         return max(s.baseline_memory_bytes for s in self._all_sessions)
 
-    @property
+    @cached_property
     def candidate_us(self) -> float:
         return self._mean(lambda each: median(t for s in each.sessions for t in s.candidate_us))
 
-    @property
+    @cached_property
     def baseline_us(self) -> float:
         return self._mean(lambda each: median(t for s in each.sessions for t in s.baseline_us))
 

@@ -1,5 +1,6 @@
 """The candidates of a run as its report shows them, without what is private."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from difflib import unified_diff
 from math import inf
@@ -9,7 +10,7 @@ from pydantic import Field
 from kb.runs.journal import Run
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, KernelScreen, Outcome
-from kb.types.protocols import Attempt, Proposal, Tried
+from kb.types.protocols import Attempt, Proposal
 from kb.views.cited import Sources, ids_in
 from kb.views.progress import roof_us
 from kb.views.response import view_of
@@ -120,7 +121,9 @@ def prompts_of(run: Run) -> dict[int, Prompt]:
 
 def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tuple[CandidateReport, ...]:
     """All candidates of a run, in order."""
-    proposed = proposals_of(run)
+    proposed, quick = proposals_of(run), defaultdict[str, list[Quick]](list)
+    for one in run.tried:
+        quick[one.template].append(Quick(settings=one.values, time_us=one.time_us))
     texts = [sources.open_text(one.candidate.source) for one in proposed]
     return tuple(
         view_of(
@@ -131,7 +134,7 @@ def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tup
             stage="tuned" if one.is_tuned else one.stage or "",
             note=sources.open_text(one.note),
             settings={parameter.name: parameter.value for parameter in one.candidate.parameters},
-            quick=_quick(one, run.tried),
+            quick=() if one.is_tuned else sorted(quick[one.candidate.template_digest], key=lambda t: t.time_us or inf),
             source=text,
             diff=diff(texts[one.parent - 1], text, f"candidate {one.parent}", f"candidate {number}")
             if one.parent
@@ -152,12 +155,6 @@ def _structure(number: int, proposed: Sequence[Proposal]) -> int:
     while parent := proposed[number - 1].parent:
         number = parent
     return number
-
-
-def _quick(one: Proposal, all_tried: Sequence[Tried]) -> tuple[Quick, ...]:
-    template = "" if one.is_tuned else one.candidate.template_digest
-    tried = [Quick(settings=each.values, time_us=each.time_us) for each in all_tried if each.template == template]
-    return tuple(sorted(tried, key=lambda each: each.time_us or inf))
 
 
 def _prompt(prompt: Prompt, sources: Sources) -> PromptShown:

@@ -87,11 +87,11 @@ def listed(kb: "KnowledgeBase", skills: Sequence[Skill]) -> list[SkillSummary]:
             skill,
             kind=skill.kind,
             standing=standings[skill.name],
-            speedup=best.speedup if not skill.is_prose and (best := kb.skills.measured(skill).best) else None,
+            speedup=best.speedup if not skill.is_prose and (best := measured.best) else None,
             digest=skill.candidate.digest if skill.candidate else None,
             folder=str(skill.folder),
         )
-        for skill in skills
+        for skill, measured in zip(skills, kb.skills.measured(*skills), strict=True)
     ]
 
 

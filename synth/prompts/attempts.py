@@ -8,6 +8,8 @@ from synth.prompts.render import one_line, render
 
 STUCK = 3
 """Right attempts in a row without a faster one after which another structure is asked for."""
+ROWS = 60
+"""Most attempts in the table; at some 20 tokens each, those of a long run would leave no room for anything else."""
 
 
 def stage_of(attempts: Sequence[Attempt]) -> Stage:
@@ -51,20 +53,20 @@ def account(attempt: Attempt, number: int, tag: str) -> str:
 
 
 def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
-    """A row for each attempt; empty without attempts. Arguments as in `row`."""
-    rows = [row(attempt, number, tried) for number, attempt in enumerate(attempts, start=1)]
-    return "\n".join(("| number | outcome | time | what it is |", "|---|---|---|---|", *rows)) if rows else ""
-
-
-def row(attempt: Attempt, number: int, tried: Sequence[Tried]) -> str:
-    """A row of the table of all attempts.
+    """A row for each attempt, or, of more than ROWS, for the fastest and the last; empty without attempts.
 
     Args:
         tried: What was timed quickly: a time of it is better than none, where other work disturbed the judge.
     """
-    note = one_line(attempt.note).replace("|", "/")
-    outcome = attempt.evidence.outcome.replace("_", " ")
-    return f"| {number} | {outcome} | {_time(attempt, tried)} | {note} |"
+    places = range(len(attempts))
+    fastest = sorted(places, key=lambda place: attempts[place].evidence.time_us)[: ROWS // 2]
+    rows = ["| number | outcome | time | what it is |", "|---|---|---|---|"]
+    for place in places if len(places) <= ROWS else sorted({*fastest, *places[-ROWS // 2 :]}):
+        one = attempts[place]
+        note, outcome = one_line(one.note).replace("|", "/"), one.evidence.outcome.replace("_", " ")
+        rows.append(f"| {place + 1} | {outcome} | {_time(one, tried)} | {note} |")
+    rows += [f"These are the fastest and the last of {len(places)} attempts."] * (len(places) > ROWS)
+    return "\n".join(rows) if attempts else ""
 
 
 def _time(attempt: Attempt, tried: Sequence[Tried]) -> str:

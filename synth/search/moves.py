@@ -7,6 +7,7 @@ authors are asked for those that do not depend on its verdict: planned structure
 """
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import inf
 from typing import Literal
@@ -120,18 +121,24 @@ def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
     if state.search == "greedy":
         return None
-    seen = set[str]()
+    seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
+    finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
+    all_tried = defaultdict[str, list[Tried]](list)
+    for one in state.tried:
+        all_tried[one.template].append(one)
     for number, attempt in enumerate(state.attempts, start=1):
         kernel = attempt.candidate
         if attempt.evidence.timing is None or not kernel.parameters or kernel.template_digest in seen:
             continue
         seen.add(kernel.template_digest)
-        tried = [(one.values, one.time_us) for one in state.tried if one.template == kernel.template_digest]
+        if finals[number] >= FINALISTS:
+            continue
+        tried = [(one.values, one.time_us) for one in all_tried[kernel.template_digest]]
         if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed):
             return Measure(candidate=kernel.with_parameters(point))
         for point in finalists(kernel.parameters, tried):
             tuned = kernel.with_parameters(point)
-            if all(tuned.digest != other.candidate.digest for other in state.attempts):
+            if tuned.digest not in judged:
                 return Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
     return None
 
@@ -151,8 +158,8 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
     each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
-    needed = len(state.waiting) * each + FINALISTS * (tuning(state) is not None)
-    ask = next_question(state) if needed < evaluations else None
+    left = evaluations - each * len(state.waiting)
+    ask = next_question(state) if left > FINALISTS or (left > 0 and not tuning(state)) else None
     return ask if isinstance(ask, Ask) else None
 
 
@@ -165,9 +172,9 @@ def next_question(state: State) -> Ask | Stop | None:
         return Ask(stage=Stage.DRAFT)
     if refused := _refused(state):
         return Ask(stage=Stage.FIX, base=refused)
-    if reason := _over(state):
-        return Stop(reason=reason)
     beam = _beam(state.attempts)
+    if reason := _over(state, beam):
+        return Stop(reason=reason)
     chance = random.Random(f"{state.seed} {len(stages)}")  # noqa: S311 - a search, not a secret
     begun = sum(stage in BEGINS for stage in stages)
     if begun < DRAFTS or not beam or chance.random() < LARGE:
@@ -200,19 +207,17 @@ def _greedy(attempts: Sequence[Attempt]) -> Ask:
 def _beam(attempts: Sequence[Attempt]) -> list[int]:
     """The numbers of the best attempts that passed, of different kernels, best first."""
     best: dict[str, int] = {}
-    order = sorted(range(len(attempts)), key=lambda i: cost_of(attempts[i].evidence))
-    for place in order:
-        if attempts[place].evidence.passed:
-            best.setdefault(attempts[place].candidate.template_digest, place + 1)
+    passed = [place for place, attempt in enumerate(attempts) if attempt.evidence.passed]
+    for place in sorted(passed, key=lambda place: cost_of(attempts[place].evidence)):
+        best.setdefault(attempts[place].candidate.template_digest, place + 1)
     return list(best.values())[:BEAM]
 
 
-def _over(state: State) -> str:
+def _over(state: State, beam: Sequence[int]) -> str:
     """Why a search is over, in words; empty if it is not."""
-    passed = [attempt.evidence for attempt in state.attempts if attempt.evidence.passed]
-    best = min(passed, key=cost_of, default=None)
-    if best is None:
+    if not beam:
         return ""
+    best = state.attempts[beam[0] - 1].evidence
     if (limit := best.bottleneck) and limit.reached >= NEAR_ROOF:
         return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
     begun = sum(attempt.stage in BEGINS for attempt in state.attempts)

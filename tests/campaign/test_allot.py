@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kb.campaign.allot import FIRST, REST, STEP, Slice, Standing, next_slice
+from kb.campaign.allot import FIRST, REST, STEP, Slice, Standing, next_slice, slices
 from kb.types.campaign import Amounts
 
 EACH = Amounts(evaluations=12)
@@ -89,3 +89,12 @@ def test_a_replay_with_kills_takes_the_same_verdicts_and_never_more_than_the_bud
     clean = replay(kills=False)
     assert sum(clean) == min(whole.evaluations or 0, sum(ends))
     assert sum(replay(kills=True)) == sum(clean)
+
+
+def test_a_round_has_each_run_once_and_as_many_as_the_budget_allows() -> None:
+    runs = [standing(4), standing(0), standing(4, reached=0.3, passed=True), standing(1, ended=True)]
+
+    assert [(part.run, part.lap) for part in slices(runs, Amounts(evaluations=16), EACH)] == [
+        (1, FIRST), (0, REST), (2, REST),
+    ]  # fmt: skip
+    assert [part.run for part in slices(runs, Amounts(evaluations=11), EACH)] == [1, 0], "two verdicts are left"

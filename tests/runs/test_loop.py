@@ -330,3 +330,24 @@ def test_a_damaged_journal_is_refused_and_hides_no_other_run(home: Path) -> None
         Runs(home).get(run.id)
     assert [r.id for r in Runs(home)] == [other.id]
     assert [folder.name for folder, _ in Runs(home).problems()] == [run.id]
+
+
+def test_what_a_run_has_counted_is_what_a_reader_of_its_journal_counts(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = start(home, evaluations=5)
+    loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log")), FakeJudge(tmp_path / "judged.log"))
+
+    read = Run(run.folder)
+    for name in ("attempts", "tried", "exchanges", "asked", "spent", "judged_s", "step", "pending", "best"):
+        assert getattr(run, name) == getattr(read, name), name
+    assert run.tried
+    assert len(run.attempts) == 5
+
+
+def test_a_copy_with_another_source_has_another_digest() -> None:
+    one = candidate()
+    other = one.model_copy(update={"source": f"{one.source}// other\n"})
+
+    assert (one.digest, one.template_digest) != (other.digest, other.template_digest)
+    assert other.digest == Candidate(language=one.language, source=other.source).digest

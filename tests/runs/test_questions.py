@@ -65,7 +65,7 @@ def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
 ) -> None:
     run = start(home, evaluations=9)
     judge = FakeJudge(tmp_path / "judged.log", estimate_s=0.02)
-    monkeypatch.setattr(moves, "_over", lambda state: "enough" if len(state.attempts) > 1 else "")
+    monkeypatch.setattr(moves, "_over", lambda state, beam: "enough" if len(state.attempts) > 1 else "")
     loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log", 0.1)), judge)
 
     assert run.ended == "enough"

@@ -74,7 +74,7 @@ def test_a_measurement_is_of_this_evidence_and_no_other(book: Skillbook) -> None
     (book.home / JUDGED).write_text(f"{WIN.id}\n{better.id[:12]}\n")
     book.publish(skill(evidence=(better,)))
 
-    shown = book.measured(book.find("softmax"))
+    [shown] = book.measured(book.find("softmax"))
 
     assert shown.evidence == (WIN,), "a claim is shown to nobody who writes kernels"
 

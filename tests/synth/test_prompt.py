@@ -19,6 +19,7 @@ from kb.types.evidence import Outcome
 from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Tried
 from synth.authors.asking import Desk
 from synth.fact_answers import ask_for_facts
+from synth.prompts.attempts import ROWS, table
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import answer, attempt, cold, fact, request, said, skill, tight, timing, warm
@@ -197,6 +198,16 @@ def test_a_kernel_without_a_time_that_counts_has_its_quick_time_in_the_table() -
     asked = request(CPP, attempts=(disturbed,), stage=Stage.RETHINK, tried=(tried,))
 
     assert "| 1 | passed | about 123 us, timed quickly |" in build_prompt(asked).text
+
+
+def test_the_table_of_many_attempts_has_the_fastest_and_the_last_so_that_a_long_run_goes_on() -> None:
+    attempts = timed(*(1.0 + place / 1000 for place in range(500, 0, -1)))
+    *rows, note = table(attempts, ()).splitlines()[2:]
+
+    numbers = [int(row.split("|")[1]) for row in rows]
+    assert numbers == [*range(1, ROWS // 2 + 1), *range(501 - ROWS // 2, 501)]
+    assert note == "These are the fastest and the last of 500 attempts."
+    assert build_prompt(request(CPP, attempts=attempts, stage=Stage.RETHINK)).text
 
 
 def test_a_prompt_to_fix_has_no_skills() -> None:
