@@ -150,10 +150,11 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 
 def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
-    each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
-    needed = len(state.waiting) * each + FINALISTS * (tuning(state) is not None)
-    ask = next_question(state) if needed < evaluations else None
-    return ask if isinstance(ask, Ask) else None
+    ask = next_question(state)
+    if not isinstance(ask, Ask):
+        return None
+    needed = len(state.waiting) * (1 + FINALISTS * any(one.candidate.parameters for one in state.proposed))
+    return ask if needed < evaluations and needed + FINALISTS * (tuning(state) is not None) < evaluations else None
 
 
 def next_question(state: State) -> Ask | Stop | None:
