@@ -226,7 +226,7 @@ class Run:
         return verdicts_s + sum(one.took_s for one in self.tried)
 
     def record(self, exchange: Exchange, ask: Ask | None) -> None:
-        """Append a request, or what became of it, and sync it. Raises RunError after the hold, as threads may be late."""
+        """Append a request, or what became of it, and sync it. Raises RunError if a thread does so after the hold."""
         kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
         with self._appending:
             if not self._is_held:
@@ -291,11 +291,6 @@ class Run:
             file.flush()
             os.fsync(file.fileno())
             self.entries = [*self.entries, entry]
-
-    @property
-    def question(self) -> int:
-        """Number of the present or next prompt: one more than the candidates that are written, not tuned."""
-        return 1 + sum(not attempt.is_tuned for attempt in self.attempts)
 
     def keep_prompt(self, prompt: Prompt, question: int) -> None:
         """Keep a prompt beside the journal: as a text for people, and whole for reports."""

@@ -98,12 +98,10 @@ class Loop:
         with ExitStack() as open_questions:
             while self.run.step <= most and not is_late():
                 while (
-                    synthesizer
-                    and not over
-                    and (question := self._ahead(synthesizer, judge.interface, questions, most))
+                    synthesizer and not over and (asked := self._ahead(synthesizer, judge.interface, questions, most))
                 ):
-                    questions.append(question)
-                    open_questions.push(question.finish)  # the answer is paid, and is recorded while the run is held
+                    questions.append(asked)
+                    open_questions.push(asked.finish)  # the answer is paid, and is recorded while the run is held
                 if self.run.pending:
                     self._judge(self.run.pending, judge)
                     continue
@@ -207,7 +205,7 @@ class Loop:
         with self.run.held():
             self._must_want_an_answer()
             prompt = build_prompt(self.request(interface))
-            self.run.keep_prompt(prompt, self.run.question)
+            self.run.keep_prompt(prompt, 1 + sum(not attempt.is_tuned for attempt in self.run.attempts))
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "", tune: bool = False) -> Evidence:

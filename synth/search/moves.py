@@ -150,11 +150,10 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 
 def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
-    ask = next_question(state)
-    if not isinstance(ask, Ask):
-        return None
-    needed = len(state.waiting) * (1 + FINALISTS * any(one.candidate.parameters for one in state.proposed))
-    return ask if needed < evaluations and needed + FINALISTS * (tuning(state) is not None) < evaluations else None
+    each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
+    left = evaluations - len(state.waiting) * each
+    ask = next_question(state) if left > 0 else None
+    return ask if isinstance(ask, Ask) and (left > FINALISTS or tuning(state) is None) else None
 
 
 def next_question(state: State) -> Ask | Stop | None:

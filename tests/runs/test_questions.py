@@ -240,9 +240,10 @@ def test_a_reply_that_comes_after_the_hold_is_not_recorded_and_asked_for_again(
     home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.2, tuned=False)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(judge, "verify", Mock(side_effect=KeyboardInterrupt()))
+    monkeypatch.setattr(judge, "verify", Mock(side_effect=KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
         loop_of(run, home, library).optimize(asking(slow), judge)
+    monkeypatch.undo()
     left = (run.folder / "journal.jsonl").read_bytes()
     time.sleep(0.4)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kb.runs.journal import JournalEntry, Plan, Run, Runs, SynthesizerKind
+from kb.runs.question import written
 from kb.types.evidence import Bottleneck, CaseResult, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.protocols import Proposal, Stage, Tried
@@ -29,7 +30,7 @@ def ask(run: Run, *, said: str = "What to do.", cited: tuple[str, ...] = (), ski
         rules="The rules.", stable="The task.", rest=said, stage=Stage.DRAFT, skills=skills, cited=cited, items=(),
         left_out=(),
     )  # fmt: skip
-    run.keep_prompt(prompt, run.question)
+    run.keep_prompt(prompt, 1 + len(written(run)))
     run.record(_exchange(run, len(run.exchanges) + 1), None)
 
 
@@ -91,5 +92,9 @@ def whole_run(home: Path) -> Run:
 def _exchange(run: Run, number: int) -> Exchange:
     author = (run.plan.authors or ("hand",))[0]
     return Exchange(
-        number=number, question=run.question, author=author, output_tokens=16_000, usage=Usage(output_tokens=16_000)
+        number=number,
+        question=1 + len(written(run)),
+        author=author,
+        output_tokens=16_000,
+        usage=Usage(output_tokens=16_000),
     )
