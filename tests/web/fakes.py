@@ -31,7 +31,7 @@ def ask(run: Run, *, said: str = "What to do.", cited: tuple[str, ...] = (), ski
         left_out=(),
     )  # fmt: skip
     run.keep_prompt(prompt, 1 + len(written(run)))
-    run.record(_exchange(run, len(run.exchanges) + 1), None)
+    _record(run, _exchange(run, len(run.exchanges) + 1))
 
 
 def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, **more: object) -> None:
@@ -39,7 +39,7 @@ def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, *
     usage = Usage(input_tokens=1000, output_tokens=200)
     told = {"detail": text} if failure else {"text": text, "model": "maker/model-2026-10-01"}
     came = {"answered": True, "at": AT, "usage": usage, "dollars": 0.01, "outcome": failure, **told, **more}
-    run.record(_exchange(run, len(run.exchanges)).model_copy(update=came), None)
+    _record(run, _exchange(run, len(run.exchanges)).model_copy(update=came))
 
 
 def propose(run: Run, source: str | Candidate = "", **more: object) -> Candidate:
@@ -73,7 +73,7 @@ def whole_run(home: Path) -> Run:
     )
     ask(run)
     answer(run, "I would rather not.")
-    run.record(_exchange(run, len(run.exchanges) + 1), None)
+    _record(run, _exchange(run, len(run.exchanges) + 1))
     answer(run)
     columns = propose(run, "// columns\n", author="recorded:answers", stage=Stage.RETHINK, note="sums columns")
     wrong = CaseResult(name="ROWS=3", outcome=Outcome.INCORRECT, max_error=3.0, error_ratio=7.0)
@@ -87,6 +87,11 @@ def whole_run(home: Path) -> Run:
     run.append(JournalEntry(kind="published", step=2, text="row-sum-cpu-x86-0123"))
     run.append(JournalEntry(kind="ended", step=5, text="2 kernels in a row brought no gain"))
     return run
+
+
+def _record(run: Run, exchange: Exchange) -> None:
+    with run.held():
+        run.record(exchange, None)
 
 
 def _exchange(run: Run, number: int) -> Exchange:
