@@ -168,6 +168,7 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
             held.enter_context(asking.held())
             if synthesizer and (question := loop.ask(synthesizer, interface)):
                 asked.append((loop, question))
+                held.push(question.finish)  # the answer is paid, and is recorded while the run is held
         for loop, question in asked:
             try:
                 loop.keep(question)

@@ -23,7 +23,7 @@ def campaign(
     """Optimise many tasks with one budget.
 
     Each task, target and arm is a run. Every run first gets the same share of the budget; what runs leave goes to those
-    with the most headroom. After a kill or Ctrl-C the same command goes on: nothing is judged or paid for twice.
+    with the most headroom. After a kill or Ctrl-C the same command goes on; only requests under way are made again.
 
     Example: kb campaign campaign.toml
     """

@@ -223,7 +223,7 @@ def optimize(
 
     Each round retrieves, proposes, judges and diagnoses; a winning kernel becomes a skill. Authors write the kernels;
     without one, the tuner searches the kernels of skills, which is free. The run is journaled: after an interruption
-    `kb runs resume` continues it, and nothing is judged or paid for twice.
+    `kb runs resume` continues it: nothing is judged twice, and only requests under way are made and paid for again.
 
     Example: kb optimize examples/int8_matvec.py --target cpu-x86
 

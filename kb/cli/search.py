@@ -117,7 +117,7 @@ def context(
             text = packed.text or packed.left_out
         else:
             hits = kb.answers(asked, target=target, compare=compare, only=only, page=page)
-            found = answer(hits, target=target, paths=paths)
+            found = answer(hits, target=target and kb.targets.name_of(target), paths=paths)
             show_result(found, partial(_show_answer, page=page), as_json=as_json)
             text = found.text
     if not text:

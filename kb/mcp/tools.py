@@ -52,8 +52,9 @@ def kb_search(
     kb_read. Status "insufficient" means that the documents do not answer. For a single number call kb_facts first.
     """
     only = SearchFilter(within=within, numbers=numbers, seen=frozenset(seen)) if within or numbers or seen else None
-    found = kb.answers(phrasings, target=target_meant(kb, target or None), only=only, page=page)
-    return hits.answer(found, target=target)
+    meant = target_meant(kb, target or None)
+    found = kb.answers(phrasings, target=meant, only=only, page=page)
+    return hits.answer(found, target=meant and kb.targets.name_of(meant))
 
 
 @tool("Look up an identifier")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal, Self
 
 from filelock import FileLock, Timeout
@@ -130,7 +130,7 @@ class Run:
             RunError: the folder is not a run, or its journal is damaged before the last line.
         """
         self.folder = folder
-        self._appending = Lock()  # authors answer in threads of their own
+        self._appending, self._is_held = RLock(), False  # authors answer in threads of their own
         self._load()
 
     def _load(self) -> None:
@@ -229,9 +229,12 @@ class Run:
         return sum(self._took_s.values()) + sum(one.took_s for one in self._tried)
 
     def record(self, exchange: Exchange, ask: Ask | None) -> None:
-        """Append a request, or what became of it, to the journal and sync it to disk."""
+        """Append a request, or what became of it, and sync it. Raises RunError if a thread does so after the hold."""
         kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
-        self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=ask))
+        with self._appending:
+            if not self._is_held:
+                raise RunError(f"run {self.id} is not held any more", hint="resume it")
+            self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=ask))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -250,8 +253,11 @@ class Run:
             self._load()
             with storage_errors(self.folder), (self.folder / JOURNAL).open("r+b") as file:
                 file.truncate(file.read().rfind(b"\n") + 1)
+            self._is_held = True
             yield
         finally:
+            with self._appending:
+                self._is_held = False
             lock.release()
 
     def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
@@ -288,11 +294,6 @@ class Run:
             os.fsync(file.fileno())
             self.entries = [*self.entries, entry]
             self._count(entry)
-
-    @property
-    def question(self) -> int:
-        """Number of the present or next prompt: one more than the candidates that are written, not tuned."""
-        return 1 + sum(not attempt.is_tuned for attempt in self.attempts)
 
     def keep_prompt(self, prompt: Prompt, question: int) -> None:
         """Keep a prompt beside the journal: as a text for people, and whole for reports."""

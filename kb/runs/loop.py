@@ -9,7 +9,7 @@ from math import inf
 from kb.errors import RunError
 from kb.runs.journal import JournalEntry, Run, SynthesizerKind
 from kb.runs.publish import write_back
-from kb.runs.question import Question
+from kb.runs.question import Question, written
 from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
@@ -94,14 +94,14 @@ class Loop:
     def _search(self, synthesizer: Synthesizer | None, judge: Judge, most: float, is_late: Callable[[], bool]) -> str:
         """Returns why the run is finished; empty if it only pauses, after `most` verdicts or late."""
         skills = () if synthesizer else self._skills(judge.interface)
-        questions = list[Question]()
+        questions, over = list[Question](), ""
         with ExitStack() as open_questions:
-            while self.run.step <= most:
-                if is_late():
-                    return ""
-                while synthesizer and (question := self._ahead(synthesizer, judge.interface, questions, most)):
-                    questions.append(question)
-                    open_questions.push(question.finish)  # the answer is paid, and is recorded while the run is held
+            while self.run.step <= most and not is_late():
+                while (
+                    synthesizer and not over and (asked := self._ahead(synthesizer, judge.interface, questions, most))
+                ):
+                    questions.append(asked)
+                    open_questions.push(asked.finish)  # the answer is paid, and is recorded while the run is held
                 if self.run.pending:
                     self._judge(self.run.pending, judge)
                     continue
@@ -110,12 +110,19 @@ class Loop:
                     self._take_step(move, judge)
                 elif questions:
                     try:
-                        self._propose(questions.pop(0).wait())
+                        self._propose(_answer(questions.pop(0), questions))
                     except AuthorError as error:
-                        return _over_budget(error)
+                        if not (over := _over_budget(error)):
+                            break
+                elif over:
+                    return over
                 elif isinstance(move, Stop):
                     return move.reason
-        return SPENT if self.run.step > self.run.plan.evaluations else ""
+        if self.run.step > self.run.plan.evaluations:
+            return SPENT
+        for question in questions:
+            question.must_not_have_failed()
+        return ""
 
     def _ahead(
         self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question], most: float
@@ -124,7 +131,7 @@ class Loop:
         if any(question.error for question in questions):
             return None
         state = self._state((), questions)
-        number = self.run.question + len(state.waiting)
+        number = 1 + max(written(self.run), default=0) + len(questions)
         ask = self.run.asked.get(number) or ask_ahead(state, most - len(self.run.attempts))
         return self._question(synthesizer, interface, ask, number) if ask else None
 
@@ -142,7 +149,7 @@ class Loop:
         """
         if self.run.pending or self.run.ended:
             return None
-        number = self.run.question
+        number = 1 + max(written(self.run), default=0)
         move = self.run.asked.get(number) or next_question(self._state(()))
         reason = SPENT if self.run.step > self.run.plan.evaluations else move.reason if isinstance(move, Stop) else ""
         if reason:
@@ -198,7 +205,7 @@ class Loop:
         with self.run.held():
             self._must_want_an_answer()
             prompt = build_prompt(self.request(interface))
-            self.run.keep_prompt(prompt, self.run.question)
+            self.run.keep_prompt(prompt, 1 + sum(not attempt.is_tuned for attempt in self.run.attempts))
         return prompt
 
     def submit(self, candidate: Candidate, judge: Judge, *, note: str = "", tune: bool = False) -> Evidence:
@@ -348,6 +355,18 @@ class Loop:
 
     def _write_back(self, interface: Interface) -> None:
         write_back(self.run, self.skillbook, self.language, self.scope, interface)
+
+
+def _answer(question: Question, others: Sequence[Question]) -> Proposal:
+    """The answer to a question. What finds no budget while others are under way is asked when these are answered."""
+    try:
+        return question.wait()
+    except AuthorError as error:
+        if error.outcome not in OVER:
+            raise
+    for other in others:
+        other.finish()
+    return question.wait()
 
 
 def _over_budget(error: AuthorError) -> str:

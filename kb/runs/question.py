@@ -52,7 +52,21 @@ class Question(Ledger):
         An answer that cannot be read is asked for again only here, as is one for which there was no budget while others
         were under way: so requests have the same order after a kill.
         """
+        self.must_not_have_failed()
+        own = {"stage": self.ask.stage, "parent": self.ask.base, "question": self.question}
+        return self._authors.propose(self._prompt).model_copy(update=own)
+
+    def must_not_have_failed(self) -> None:
+        """Raises what the authors raised, unless there was no budget."""
         self.finish()
         if self.error and not (isinstance(self.error, AuthorError) and self.error.outcome in OVER):
             raise self.error
-        return self._authors.propose(self._prompt).model_copy(update={"stage": self.ask.stage, "parent": self.ask.base})
+
+
+def written(run: Run) -> dict[int, int]:
+    """The numbers of the candidates that were written, not tuned, by those of their questions."""
+    by_step = {e.step: e.proposal.question for e in run.entries if e.proposal and not e.proposal.is_tuned}
+    found = dict[int, int]()
+    for step, question in by_step.items():
+        found[question or len(found) + 1] = step
+    return found

@@ -40,6 +40,8 @@ class Proposal(Frozen):
     """Who wrote it; empty if nobody was asked."""
     stage: Stage | None = None
     """What its author was asked for; None for settings that the tuner found, and for kernels of skills or by hand."""
+    question: int = 0
+    """Number of the question that its author answered; 0: that after the last candidate's."""
     parent: int = 0
     """Number of the attempt that it changes, from 1; 0 if there is none."""
     plans: tuple[str, ...] = ()

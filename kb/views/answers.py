@@ -1,6 +1,7 @@
 """The answers of a run's authors, and what they cost."""
 
 from kb.runs.journal import Run
+from kb.runs.question import written
 from kb.types.base import Frozen
 from kb.views.cited import Sources
 from kb.views.response import view_of
@@ -63,9 +64,8 @@ def costs_of(run: Run) -> tuple[AuthorCost, ...]:
 
 def candidates_by_request(run: Run) -> dict[int, int]:
     """The numbers of the candidates by those of the requests that they answer: the last ones for their questions."""
-    written = dict.fromkeys(e.step for e in run.entries if e.proposal and not e.proposal.is_tuned)
     answered = {e.question: e.number for e in run.exchanges if e.answered and e.outcome is None}
-    return {answered[question]: step for question, step in enumerate(written, start=1) if question in answered}
+    return {answered[question]: step for question, step in written(run).items() if question in answered}
 
 
 def _answer(exchange: Exchange, candidate: int, sources: Sources) -> AnswerView:

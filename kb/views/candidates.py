@@ -8,6 +8,7 @@ from math import inf
 from pydantic import Field
 
 from kb.runs.journal import Run
+from kb.runs.question import written
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, KernelScreen, Outcome
 from kb.types.protocols import Attempt, Proposal
@@ -114,8 +115,7 @@ def proposals_of(run: Run) -> list[Proposal]:
 
 def prompts_of(run: Run) -> dict[int, Prompt]:
     """The prompts by the numbers of the candidates that answer them."""
-    written = [number for number, one in enumerate(proposals_of(run), start=1) if not one.is_tuned]
-    kept = ((number, run.prompt(question)) for question, number in enumerate(written, start=1))
+    kept = ((number, run.prompt(question)) for question, number in written(run).items())
     return {number: prompt for number, prompt in kept if prompt}
 
 

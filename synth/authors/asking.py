@@ -172,11 +172,11 @@ class Desk:
 
     def _in_turn(self) -> list[Seat]:
         """The authors, first who is furthest behind its share."""
-        before = self._before()
+        before = self._requests_before_next()
         return sorted(self.seats, key=lambda seat: before[seat.author.name] / seat.share)
 
-    def _before(self) -> Counter[str]:
-        """How many requests before the next one each author has; one that a kill cut off is made again in its place."""
+    def _requests_before_next(self) -> Counter[str]:
+        """How many each author has, in the order of questions; one that a kill cut off is made again in its place."""
         made, answered = dict[tuple[int, int], str](), Counter[int]()
         for one in self.ledger.exchanges:
             made[one.question, answered[one.question]] = one.author
@@ -207,7 +207,7 @@ class Desk:
             raise AuthorError(f"prompt and answer may be longer than {context:,} tokens", Outcome.CONTEXT_FULL)
         most = seat.most(len(ask.text.encode()), ask.output_tokens)
         with self.lock:
-            ask = ask.model_copy(update={"number": self._before()[seat.author.name] + 1})
+            ask = ask.model_copy(update={"number": self._requests_before_next()[seat.author.name] + 1})
             number = len(self.ledger.exchanges) + 1
             asked = most.model_copy(update={"number": number, "question": self.ledger.question})
             self._must_afford(asked)

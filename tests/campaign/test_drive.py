@@ -19,10 +19,14 @@ from kb.campaign.file import read_campaign
 from kb.errors import CampaignError, KbError
 from kb.runs.journal import Run
 from kb.settings import Settings
+from kb.types.campaign import Amounts
 from kb.types.evidence import Estimate, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.running import carried
 from kb.web.report import campaign_page
+from synth.authors.author import Ask, Reply
+from synth.authors.recorded import RecordedAuthor
 from tests.conftest import HashEmbedder
 from tests.eval.batches import verdict_on, write_verdict
 from tests.runs.fakes import INTERFACE, evidence_of
@@ -191,6 +195,29 @@ def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the
     assert go(kb, path) == ""
     assert judged == []
     assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
+
+
+def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path, answer = campaign_file(more='judge = "carried"'), RecordedAuthor.answer
+
+    def slowly(author: RecordedAuthor, ask: Ask) -> Reply:
+        time.sleep(0.2)
+        return answer(author, ask)
+
+    def only_the_first(kb: KnowledgeBase, run: Run, until: Amounts) -> object:
+        if len(list(kb.runs)) > 1:
+            raise KbError("broken", hint="")
+        return carried(kb, run, until)
+
+    monkeypatch.setattr(RecordedAuthor, "answer", slowly)
+    monkeypatch.setattr("kb.campaign.drive.carried", only_the_first)
+    with pytest.raises(KbError, match="broken"):
+        go(kb, path)
+
+    assert [(one.answered, bool(one.text)) for run in kb.runs for one in run.exchanges] == [(True, True)]
 
 
 def test_the_page_has_a_row_for_each_run_and_needs_no_network(

@@ -7,6 +7,7 @@ import pytest
 
 from kb.mcp.advice import target_meant
 from kb.mcp.server import Home
+from kb.mcp.tools import kb_search
 from kb.settings import Settings
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.sheets import ensure_sheets
@@ -21,9 +22,9 @@ def test_a_search_gives_passages_of_the_target_with_ids_that_can_be_read(ask: As
     found = ask("kb_search", era=era, phrasings=["LDS size", "local data share"], target="MI-210").answer
 
     assert (found["status"], found["truncated"], found["notes"]) == ("ok", False, [])
-    assert {line.partition("]")[0] for line in cited(found).values()} == {"mi210"}
+    assert {line.partition("]")[0] for line in cited(found).values()} == {""}, "no other target"
     assert found["trust"] == "vendor"
-    prose = re.search(r"\[(\w+) mi210\] Local data share\nEach compute unit has 64 KB", found["text"])
+    prose = re.search(r"\[(\w+)\] Local data share\nEach compute unit has 64 KB", found["text"])
     assert "> 5 | Each compute unit has 64 KB" in ask("kb_read", era=era, id=prose[1]).answer["text"]
 
 
@@ -201,10 +202,12 @@ def test_without_a_target_a_home_of_several_chips_asks_and_one_of_a_single_chip_
         ensure_sheets(kb, "mi300x")
 
         meant = target_meant(kb, None)
+        found = kb_search(kb, ["local data share"]).text
 
     assert asking.refused
     assert "mi210 (1), mi250 (1)" in asking.text
     assert meant == "mi210"
+    assert re.match(r"\[\w{12}\] ", found), "its citations do not name the chip"
 
 
 def test_a_search_can_be_kept_to_documents_and_to_amounts(ask: Ask) -> None:

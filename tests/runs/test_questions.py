@@ -14,6 +14,7 @@ from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Stage
 from kb.views.answers import candidates_by_request
+from kb.views.candidates import prompts_of
 from synth.authors import author
 from synth.authors.asking import OUTPUT_TOKENS, Exchange
 from synth.authors.author import Reply, Usage
@@ -173,6 +174,104 @@ def test_what_does_not_fit_the_budget_beside_others_is_asked_when_these_are_answ
     asked = [kind for kind in kinds_of(run) if "ed 3" in kind or "ed 2" in kind]
     assert asked.index("answered 2") < asked.index("asked 3")
     assert (len(run.attempts), run.ended) == (3, "all evaluations are spent")
+
+
+class Evasive(Fresh):
+    """Its first reply on the structure `by rows` comes at once and has no kernel."""
+
+    words = 5
+
+    def answer(self, ask: author.Ask) -> Reply:
+        if "by rows" in ask.said[0] and len(ask.said) == 1:
+            return Reply(text="evasive " * self.words, usage=Usage())
+        return super().answer(ask)
+
+
+def evasive_run(home: Path, library: Path, tmp_path: Path, words: int) -> Run:
+    """It ends, with a budget for two requests at a time; a reply of so many words needs one twice as large."""
+    run, writer = start(home, evaluations=4), Evasive(tmp_path / "paid.log", 0.2, tuned=False)
+    writer.words, authors = words, asking(writer)
+    most = authors.desk.seats[0].most(10_000, OUTPUT_TOKENS).usage.total
+    authors = replace(authors, desk=replace(authors.desk, budget=Budget(tokens=2 * most)))
+    loop_of(run, home, library).optimize(authors, FakeJudge(tmp_path / "judged.log"))
+    return run
+
+
+def test_a_request_without_room_in_the_budget_is_made_when_those_under_way_are_answered(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = evasive_run(home, library, tmp_path, words=5)
+
+    kinds = kinds_of(run)
+    assert kinds[kinds.index("answered 2") + 1 :].index("asked 2") > 0
+    assert len(run.attempts) == 4
+    assert unused(run) == [one for one in run.exchanges if "evasive" in one.text]
+
+
+def test_a_run_that_ends_for_want_of_budget_first_judges_each_paid_kernel(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = evasive_run(home, library, tmp_path, words=6000)
+
+    assert "over budget" in run.ended
+    assert len(run.attempts) > 1
+    assert unused(run) == [one for one in run.exchanges if "evasive" in one.text]
+    for candidate_number, prompt in prompts_of(run).items():
+        assert ("by columns" in prompt.text) is (candidate_number == 2)
+
+
+def test_a_run_that_was_stopped_after_it_passed_over_a_question_goes_on_behind_it(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = evasive_run(home, library, tmp_path, words=6000)
+    journal = run.folder / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    place = next(n for n, entry in enumerate(run.entries) if (entry.kind, entry.step) == ("proposed", 2))
+    journal.write_text("".join(lines[: place + 1]))
+    again = Runs(home).get(run.id)
+
+    loop_of(again, home, library).optimize(asking(Fresh(tmp_path / "paid.log")), FakeJudge(tmp_path / "judged.log"))
+
+    written = [attempt.question for attempt in again.attempts if attempt.stage]
+    assert written == [1, *range(3, 2 + len(written))]
+
+
+def test_a_reply_that_comes_after_the_hold_is_not_recorded_and_asked_for_again(
+    home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.2, tuned=False)
+    monkeypatch.setattr(judge, "verify", Mock(side_effect=KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        loop_of(run, home, library).optimize(asking(slow), judge)
+    monkeypatch.undo()
+    left = (run.folder / "journal.jsonl").read_bytes()
+    time.sleep(0.4)
+
+    assert (run.folder / "journal.jsonl").read_bytes() == left
+    again = Runs(home).get(run.id)
+    loop_of(again, home, library).optimize(asking(slow), judge)
+    assert (len(again.attempts), again.spent.unanswered) == (3, 2)
+
+
+class Failing(Fresh):
+    """Its key is refused after the first answer."""
+
+    def answer(self, ask: author.Ask) -> Reply:
+        if ask.number > 1:
+            raise author.AuthorError("no", author.Outcome.KEY_REFUSED)
+        return super().answer(ask)
+
+
+def test_a_run_that_pauses_tells_that_an_author_failed(
+    home: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, slow = start(home, evaluations=3), FakeJudge(tmp_path / "judged.log", 0.1)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.attempts else 0.0)
+
+    with pytest.raises(author.AuthorError, match="key refused"):
+        loop_of(run, home, library).optimize(asking(Failing(tmp_path / "paid.log", tuned=False)), slow, minutes=1)
+
+    assert (len(run.attempts), run.ended) == (1, "")
 
 
 def test_a_paid_reply_in_the_journal_of_an_earlier_version_is_used(home: Path, library: Path, tmp_path: Path) -> None:

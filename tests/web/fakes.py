@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kb.runs.journal import JournalEntry, Plan, Run, Runs, SynthesizerKind
+from kb.runs.question import written
 from kb.types.evidence import Bottleneck, CaseResult, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.types.protocols import Proposal, Stage, Tried
@@ -29,8 +30,8 @@ def ask(run: Run, *, said: str = "What to do.", cited: tuple[str, ...] = (), ski
         rules="The rules.", stable="The task.", rest=said, stage=Stage.DRAFT, skills=skills, cited=cited, items=(),
         left_out=(),
     )  # fmt: skip
-    run.keep_prompt(prompt, run.question)
-    run.record(_exchange(run, len(run.exchanges) + 1), None)
+    run.keep_prompt(prompt, 1 + len(written(run)))
+    _record(run, _exchange(run, len(run.exchanges) + 1))
 
 
 def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, **more: object) -> None:
@@ -38,7 +39,7 @@ def answer(run: Run, text: str = "An answer.", failure: Failure | None = None, *
     usage = Usage(input_tokens=1000, output_tokens=200)
     told = {"detail": text} if failure else {"text": text, "model": "maker/model-2026-10-01"}
     came = {"answered": True, "at": AT, "usage": usage, "dollars": 0.01, "outcome": failure, **told, **more}
-    run.record(_exchange(run, len(run.exchanges)).model_copy(update=came), None)
+    _record(run, _exchange(run, len(run.exchanges)).model_copy(update=came))
 
 
 def propose(run: Run, source: str | Candidate = "", **more: object) -> Candidate:
@@ -72,7 +73,7 @@ def whole_run(home: Path) -> Run:
     )
     ask(run)
     answer(run, "I would rather not.")
-    run.record(_exchange(run, len(run.exchanges) + 1), None)
+    _record(run, _exchange(run, len(run.exchanges) + 1))
     answer(run)
     columns = propose(run, "// columns\n", author="recorded:answers", stage=Stage.RETHINK, note="sums columns")
     wrong = CaseResult(name="ROWS=3", outcome=Outcome.INCORRECT, max_error=3.0, error_ratio=7.0)
@@ -88,8 +89,17 @@ def whole_run(home: Path) -> Run:
     return run
 
 
+def _record(run: Run, exchange: Exchange) -> None:
+    with run.held():
+        run.record(exchange, None)
+
+
 def _exchange(run: Run, number: int) -> Exchange:
     author = (run.plan.authors or ("hand",))[0]
     return Exchange(
-        number=number, question=run.question, author=author, output_tokens=16_000, usage=Usage(output_tokens=16_000)
+        number=number,
+        question=1 + len(written(run)),
+        author=author,
+        output_tokens=16_000,
+        usage=Usage(output_tokens=16_000),
     )
