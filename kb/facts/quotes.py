@@ -25,6 +25,7 @@ _NEXT = r"[`*]*(?:,\s+(?:(?:and|or)\s+)?|\s+(?:and|or)\s+|\|)[`*]*"
 _MEMBER = rf"\d[\w.]*(?:,\d{{3}})*(?:[-\s]?(?:{WRITTEN}))?"
 _LISTED = re.compile(rf"{_MEMBER}(?:{_NEXT}{_MEMBER})+")
 """`1, 2, or 4`, `8-bit and 16-bit`, `8|16|32`."""
+_BEFORE_UNIT = re.compile(r"^(?:0x[0-9a-f]+|[\d.,]+)[-\s]?", re.IGNORECASE)
 
 
 def quote_spans(quote: str, text: str) -> list[tuple[int, int]]:
@@ -98,12 +99,28 @@ def _parts(value: str) -> Sequence[str]:
 
 
 def _longer_list(value: str, quoted: str, after: str) -> str:
-    """The list of the document of which the value is a part; empty if the value is whole, or no list."""
+    """The list of the document of which the value is a part; empty if the value is whole, or no list.
+
+    Only what has the unit of the value's numbers is in its list: `16 KiB and 32 KiB, and 8 ways` are two.
+    """
     if RANGE.fullmatch(value) or len(given := {_number(text) for text in _parts(value)}) < 2:
         return ""
-    lists = (match[0] for match in _LISTED.finditer(quoted + after) if match.start() < len(quoted))
-    longer = (one for one in lists if len(re.split(_NEXT, one)) > len(given))
-    return next((one for one in longer if given < {place.number for place in places(one)}), "")
+    for match in _LISTED.finditer(quoted + after):
+        members = _with_units(match[0])
+        units = {unit for numbers, unit in members if numbers & given}
+        alike = [numbers for numbers, unit in members if unit in units]
+        if match.start() < len(quoted) and len(alike) > len(given) and given <= set().union(*alike):
+            return match[0]
+    return ""
+
+
+def _with_units(listed: str) -> list[tuple[set[float], str]]:
+    """The numbers of each member of a list, and its unit, which may stand behind a later member; last one first."""
+    members, unit = [], ""
+    for text in reversed(re.split(_NEXT, listed)):
+        unit = _BEFORE_UNIT.sub("", text) or unit
+        members.append(({place.number for place in places(text)}, unit))
+    return members
 
 
 def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:
