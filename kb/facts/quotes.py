@@ -1,6 +1,7 @@
 """Checks a reader's answer against the words that it quotes: only what the quote says becomes a fact."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from kb.facts.amounts import NUMBER_WORDS, PLAIN_NUMBER, PREFIXED, places, same_unit, scaled, units_of, without_amounts
@@ -99,28 +100,18 @@ def _parts(value: str) -> Sequence[str]:
 
 
 def _longer_list(value: str, quoted: str, after: str) -> str:
-    """The list of the document of which the value is a part; empty if the value is whole, or no list.
-
-    Only what has the unit of the value's numbers is in its list: `16 KiB and 32 KiB, and 8 ways` are two.
-    """
+    """The list of the document of which the value, with one unit, is a part; empty if it is whole, or no list."""
     if RANGE.fullmatch(value) or len(given := {_number(text) for text in _parts(value)}) < 2:
         return ""
     for match in _LISTED.finditer(quoted + after):
-        members = _with_units(match[0])
-        units = {unit for numbers, unit in members if numbers & given}
-        alike = [numbers for numbers, unit in members if unit in units]
-        if match.start() < len(quoted) and len(alike) > len(given) and given <= set().union(*alike):
+        unit, members = "", defaultdict[str, list[set[float]]](list)
+        for text in reversed(re.split(_NEXT, match[0])):
+            unit = _BEFORE_UNIT.sub("", text) or unit  # it may stand behind a later number: `1, 2, or 4 KiB`
+            members[unit].append({place.number for place in places(text)})
+        is_longer = any(len(alike) > len(given) and given <= set().union(*alike) for alike in members.values())
+        if is_longer and match.start() < len(quoted):
             return match[0]
     return ""
-
-
-def _with_units(listed: str) -> list[tuple[set[float], str]]:
-    """The numbers of each member of a list, and its unit, which may stand behind a later member; last one first."""
-    members, unit = [], ""
-    for text in reversed(re.split(_NEXT, listed)):
-        unit = _BEFORE_UNIT.sub("", text) or unit
-        members.append(({place.number for place in places(text)}, unit))
-    return members
 
 
 def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:
