@@ -3,13 +3,16 @@
 The innermost folder that names something is the chip. A folder whose words are all ordinary (`docs`, `isa`, `v1.2`)
 names nothing. A folder that holds documents itself is one manual: nothing below it names another chip. A folder that
 holds only such folders is a family, with its chips below. If it names a chip, with a number (`qx7-a2`) or once more
-inside (`qxa/qxa`), those without a number are parts of its documents. A name that kb knows comes before all of this.
+inside (`qxa/qxa`), the folders in it are its documents if there is but one, or if each begins with its letters
+(`qx-dsp`) or has an ordinary word (`some-blog`). A name that kb knows comes before all of this.
 """
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 
 from ingest.archives import folder_name
@@ -21,6 +24,8 @@ from kb.types.documents import NewTarget, SharedFolder
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+|[^\W_a-zA-Z0-9]+")
 _NUMBER = re.compile(r"v?\d{1,2}|(19|20)\d\d")
 _PRODUCT = re.compile(r"(?=.*\d)[^\W_]+[-_. ]?[^\W_]*")
+_VARIANT = re.compile(r"(?:lite|max|mini|nano|plus|pro|super|ti|ultra)$", re.IGNORECASE)
+"""What ends the name of another chip of a series: `qxa-nano`."""
 
 
 class Layout:
@@ -37,8 +42,7 @@ class Layout:
         self.new: list[NewTarget] = []
         self.shared: dict[Path, SharedFolder] = {}
         self._parent = targets.get(parent).name if parent else None
-        pairs = ((inner.parent, inner) for file in files for inner in file.place.parents)
-        self._named_inside = {outer for outer, inner in pairs if _plain(outer) == _plain(inner)}
+        self._whole = _whole_chips({f.place.parent for f in files})
         self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
 
     def named(self, name: str) -> str:
@@ -120,9 +124,9 @@ class Layout:
         manual = next((i for i, f in enumerate(folders) if i >= start and f in self._manuals), len(folders))
         below = [i for i, f in enumerate(folders) if i > start and not is_ordinary(folder_name(f))]
         chips = [folders[i] for i in below if i <= manual]
-        is_chip = [folder in self._named_inside or _is_product(folder) for folder in chips]
-        whole = next((n for n, f in enumerate(chips) if n and is_chip[n - 1] and not _is_product(f)), len(chips))
-        return chips[:whole], [folders[i] for i in below][whole:]
+        pairs = enumerate(pairwise(chips), start=1)
+        end = next((n for n, (outer, f) in pairs if outer in self._whole and not _is_product(f)), len(chips))
+        return chips[:end], [folders[i] for i in below][end:]
 
     def _share(self, folder: Path, target: str, *, parent: str) -> None:
         self.shared[folder] = SharedFolder(folder=str(folder), target=target, parent=parent)
@@ -133,6 +137,29 @@ class Layout:
         added = self.targets.get(name).name
         self.new.append(NewTarget(name=added, parent=parent, folder=str(folder or ""), similar=similar))
         return added
+
+
+def _whole_chips(folders: Iterable[Path]) -> set[Path]:
+    """The folders that name a chip and hold only its documents, apart from folders with the number of another chip."""
+    inside = defaultdict[Path, set[Path]](set)
+    for folder in folders:
+        for inner, outer in pairwise(f for f in (folder, *folder.parents) if not is_ordinary(folder_name(f))):
+            inside[outer].add(inner)
+    return {outer for outer, inner in inside.items() if _is_whole(outer, inner)}
+
+
+def _is_whole(chip: Path, inside: Collection[Path]) -> bool:
+    names_chip = _is_product(chip) or _plain(chip) in map(_plain, inside)
+    letters = re.split(r"\d", _plain(chip))[0]
+    return names_chip and (len(inside) == 1 or all(_is_product(f) or _is_part(f, letters) for f in inside))
+
+
+def _is_part(folder: Path, letters: str) -> bool:
+    """Whether a folder in that of a chip with these `letters` holds its documents, by its name."""
+    name = folder_name(folder)
+    words = (word.lower() for word in _WORD.findall(name))
+    begins_alike = len(letters) > 1 and _plain(folder).startswith(letters)
+    return not _VARIANT.search(name) and (begins_alike or not _ordinary_words().isdisjoint(words))
 
 
 def _is_product(folder: Path) -> bool:

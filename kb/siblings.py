@@ -14,8 +14,9 @@ SHORTEST = 4
 LISTED, MOST_READ = 3, 2000
 """Passages that list the beginning of a series' names with its chips, so that it is a chip too, and passages read."""
 
-_ALIKE = re.compile(r"([a-z]{2,})[-_. ]?\d+[a-z]*|([a-z]{2,}(?:\d+[-_. ]?|[-_. ]))[a-z]{1,2}\d+[a-z]*")
-"""Names whose beginning a whole series has: the letters of VX10 and VX12, or what QX7-A2 and QX7-B1 begin with."""
+_ALIKE = re.compile(r"([a-z]{2,})[-_. ]?(\d+)[a-z]*|([a-z]{2,}(?:\d+[-_. ]?|[-_. ]))([a-z]{1,2}\d+)[a-z]*")
+"""Names whose beginning a whole series has: the letters of VX10 and VX12, or what QX7-A2 and QX7-B1 begin with. Behind
+it stands the member: `10`, `a2`."""
 _MEMBER = r"[a-z]{1,2}\d{1,3}"
 _NOT_ALL = r"(?![-_][a-z0-9]|(?: [\w-]+)? (?:famil|series|chips|socs|devices|boards|products|targets|mcus)|-based)"
 ONLY_NAMES = re.compile(r"(?:on|for|in|of|with|only|the|and|or|both|all|chip|[\W_])*", re.IGNORECASE)
@@ -24,10 +25,13 @@ _CONTRAST = re.compile(
     r"(?:unlike|than|like|not|(?:differ\w*|port|ported|migrat\w+|upgrad\w+|compared|comparable|contrast|opposed"
     r"|identical|similar|compatible|successor|predecessor|derived|based|instead|rather|other|carried over|stated)\s+"
     r"(?:from|to|with|of|on|than|between|for)|(?:same|just|not)\s+(?:as|on|for|with)(?:\s+(?:in|on|for))?)"
-    r"\s+(?:(?:the|that|those|of|its|on|in|for|with|an?|older|earlier|previous|predecessor|sibling|chip|family)\s+){0,4}$",
+    r"[\s(]+(?:(?:the|that|those|of|its|on|in|for|with|an?|older|earlier|previous|predecessor|sibling|chip|family)\s+){0,4}$",
     re.IGNORECASE,
 )
 """Text before the name of a chip that is only compared with, or from whose text a number was taken."""
+_VERSUS = re.compile(r"\b(?:vs\.?|versus)\s+(?:the\s+)?$", re.IGNORECASE)
+_WITH_NUMBER = re.compile(r"(?:(?!\b(?:and|but|whereas|while)\b)[^,;.()])*?\d")
+"""The rest of a clause with a number: behind `vs. the VX12` it is a number of the VX12."""
 _JOINS = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b|,\s*(?:and|or)\b)\s*(?:the\s+)?")
 
 
@@ -60,7 +64,8 @@ class Siblings:
         """Those below it, without the CPUs: the name of a CPU's architecture may be that of an extension."""
         self._find = targets.finder(self._scope | _others(targets, own))
         self._alike = _alike(targets, own) if targets.is_own(own) else None
-        self._members = set(re.findall(r"(?=(?<!\d)([a-z]{0,2}\d+))", " ".join(_names(targets, self._scope))))
+        own_names = filter(None, map(_ALIKE.fullmatch, _names(targets, self._scope)))
+        self._members = {match[2] or match[4] for match in own_names}
         self.begins_chip = False
         """Whether the beginning of the names of its series is always the name of a chip."""
         self.mentions = lru_cache(1 << 12)(self._mentions)
@@ -76,18 +81,20 @@ class Siblings:
         """The chips of the same series that `text` names, whether or not kb knows them.
 
         The beginning alone (QX7) may also mean the series: it is a chip if the documents list it with others, if others
-        stand beside it, or if the text says no more.
+        stand beside it, or if the text says no more. A series of the target (QX7-A2xx, VX1x) stands for the target.
         """
         named = list(self._alike.finditer(text)) if self._alike else []
         is_chip = self.begins_chip or any(match.lastindex for match in named)
         if not is_chip and not ONLY_NAMES.fullmatch(without(text, (match.span() for match in named))):
             return []
-        members = ((match, (match[1] or match[2] or "", *(match[3] or "").lower().split("/"))) for match in named)
+        members = ((match, f"{match[1] or match[2] or ''}{match[3] or ''}".lower().split("/")) for match in named)
         return [
-            Mention(*match.span(), self.own if self._members.intersection(rest) else match.group().lower())
-            for match, (member, *rest) in members
-            if member.lower() not in self._members
+            Mention(*match.span(), self.own if any(map(self._is_own, those)) else match.group().lower())
+            for match, those in members
         ]
+
+    def _is_own(self, member: str) -> bool:
+        return bool(member) and any(own.startswith(member) for own in self._members)
 
     def lists_beginning(self, text: str) -> bool:
         """Whether `text` lists the beginning of the series' names as one of its chips: `QX7, QX7-A2`."""
@@ -107,6 +114,16 @@ class Siblings:
         lineages = (self._targets.lineage(name) if self._targets.find(name) else self._above for name in found)
         shared = {ancestor for lineage in lineages for ancestor in lineage}
         return frozenset() if named - found - shared else frozenset(found)
+
+    def below_own(self, path: str) -> list[str]:
+        """The folders and the file of a `path` below the innermost folder that names the target or its family.
+
+        They are none if no folder names it: the user named the target of the document.
+        """
+        parts = path.split("/")
+        named = (self._targets.find(folder) for folder in parts[:-1])
+        own = [n for n, target in enumerate(named) if target and target.name in self._scope]
+        return parts[own[-1] + 1 :] if own else []
 
     def of_headings(self, titles: Sequence[str]) -> frozenset[str]:
         """The siblings that the innermost of `titles` (outermost first) which names a chip is about."""
@@ -137,8 +154,8 @@ def siblings_of(targets: Targets, name: str, texts_with: Callable[..., list[str]
         texts_with: That of a catalog, whose documents tell what the beginning of the series' names means.
     """
     siblings = Siblings(targets, name)
-    if texts_with and (match := _ALIKE.fullmatch(siblings.own)) and match[2] and targets.is_own(name):
-        texts = texts_with([match[2].rstrip("-_. ")], targets=targets.scope(name), limit=MOST_READ)
+    if texts_with and (match := _ALIKE.fullmatch(siblings.own)) and match[3] and targets.is_own(name):
+        texts = texts_with([match[3].rstrip("-_. ")], targets=targets.scope(name), limit=MOST_READ)
         siblings.begins_chip = sum(map(siblings.lists_beginning, texts)) >= LISTED
     return siblings
 
@@ -168,7 +185,7 @@ def _names(targets: Targets, names: Iterable[str]) -> list[str]:
 def _alike(targets: Targets, own: str) -> re.Pattern[str] | None:
     """A pattern for names of the series of `own`: its groups are number, suffix, and further suffixes (`QX7-B1/B2`)."""
     found = [match for name in _names(targets, [own]) if (match := _ALIKE.fullmatch(name))]
-    letters, stems = ({re.escape(m[n].rstrip("-_. ")) for m in found if m[n]} for n in (1, 2))
+    letters, stems = ({re.escape(m[n].rstrip("-_. ")) for m in found if m[n]} for n in (1, 3))
     alone = {stem for stem in stems if stem[-1].isdigit()}
     one, two, three = ("|".join(sorted(names)) or "(?!)" for names in (letters, stems, alone))
     named = rf"(?:{one})[-_]?(\d+)[a-z]*|(?:{two})[-_]?({_MEMBER})[a-z]*((?:/{_MEMBER})*)|(?:{three}){_NOT_ALL}"
@@ -180,6 +197,10 @@ def _contrasted(text: str, mentions: Iterable[Mention]) -> Iterable[Mention]:
     last = None
     for mention in mentions:
         joined = last and last.contrast and _JOINS.fullmatch(text, last.end, mention.start)
-        contrast = bool(joined or _CONTRAST.search(text, max(0, mention.start - 80), mention.start))
+        before = max(0, mention.start - 80), mention.start
+        versus = _VERSUS.search(text, *before)
+        begins = versus and not re.search(r"\w[^.!?]*$", text[: versus.start()])
+        only_beside = versus and (begins or not _WITH_NUMBER.match(text, mention.end))
+        contrast = bool(joined or only_beside or _CONTRAST.search(text, *before))
         last = Mention(mention.start, mention.end, mention.name, contrast)
         yield last

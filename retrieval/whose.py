@@ -35,7 +35,7 @@ def of_target(hit: Hit, siblings: Siblings) -> Hit:
 
 def marked(hit: Hit, siblings: Siblings) -> Hit:
     """The hit, marked if its headings are about siblings."""
-    about = siblings.of_headings(_titles(hit.passage))
+    about = siblings.of_headings(_titles(hit.passage, siblings))
     return hit.model_copy(update={"passage": hit.passage.model_copy(update={"about": tuple(sorted(about))})})
 
 
@@ -66,16 +66,16 @@ def siblings_spans(passage: Passage, siblings: Siblings, *, clauses: bool = Fals
     Args:
         clauses: Also the clauses about a sibling in sentences that name the target, too.
     """
-    headings = siblings.of_headings(_titles(passage))
+    headings = siblings.of_headings(_titles(passage, siblings))
     if not headings and not siblings.mentions(passage.body):
         return []
     code = begins_inside(passage.text, passage.kind)
     return sorted(_Reading(passage.body, siblings, headings, clauses).spans(inside_code=code))
 
 
-def _titles(passage: Passage) -> Sequence[str]:
+def _titles(passage: Passage, siblings: Siblings) -> Sequence[str]:
     """What may name the chip that a passage is about: folders and file, the document's title, and the headings."""
-    return (*passage.citation.path.split("/"), passage.title, *passage.citation.section)
+    return (*siblings.below_own(passage.citation.path), passage.title, *passage.citation.section)
 
 
 def _cut(text: str, spans: Sequence[Span], start: int, end: int) -> str:

@@ -29,8 +29,8 @@ _BEHIND_RANGE = re.compile(
 )
 """A range or a list with its unit behind the last number."""
 _AMOUNT = re.compile(rf"\d{_UNIT}")
-_TYPE = re.compile(r"(?:\b|_)(?:[us]?int|bits?)[(<]\d+$", re.IGNORECASE)
-"""A data type before its number of bits, and the number: `UInt(128)`, `ap_int<8>`."""
+_TYPE = re.compile(r"(?:\b|_)(?:[us]?int|bits?)[(<](\d+)(?:$|[)>](?!\s?[a-z]))", re.IGNORECASE)
+"""A data type with its number of bits: `UInt(128)`, `ap_int<8>`. In `UInt(128) bytes` the number has another unit."""
 _FLOATING = re.compile(r"fl|f\b", re.IGNORECASE)
 
 
@@ -73,8 +73,8 @@ def units_of(number: float, text: str, *, counts: bool) -> list[str]:
     patterns = (_BESIDE,) if counts else (_BESIDE, _BEHIND_RANGE)
     ends = [place.end for place in places(text) if place.number == number]
     found = [next(filter(None, (pattern.match(text, end) for pattern in patterns)), None) for end in ends]
-    typed = ("bit" if _TYPE.search(text, 0, end) else "" for end in ends)
-    return [match["unit"] if match else bits for match, bits in zip(found, typed, strict=True)]
+    typed = {match.end(1) for match in _TYPE.finditer(text)}
+    return [match["unit"] if match else "bit" * (end in typed) for match, end in zip(found, ends, strict=True)]
 
 
 def same_unit(one: str, other: str) -> bool:

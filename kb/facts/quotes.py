@@ -1,6 +1,7 @@
 """Checks a reader's answer against the words that it quotes: only what the quote says becomes a fact."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from kb.facts.amounts import NUMBER_WORDS, PLAIN_NUMBER, PREFIXED, places, same_unit, scaled, units_of, without_amounts
@@ -25,6 +26,7 @@ _NEXT = r"[`*]*(?:,\s+(?:(?:and|or)\s+)?|\s+(?:and|or)\s+|\|)[`*]*"
 _MEMBER = rf"\d[\w.]*(?:,\d{{3}})*(?:[-\s]?(?:{WRITTEN}))?"
 _LISTED = re.compile(rf"{_MEMBER}(?:{_NEXT}{_MEMBER})+")
 """`1, 2, or 4`, `8-bit and 16-bit`, `8|16|32`."""
+_BEFORE_UNIT = re.compile(r"^(?:0x[0-9a-f]+|[\d.,]+)[-\s]?", re.IGNORECASE)
 
 
 def quote_spans(quote: str, text: str) -> list[tuple[int, int]]:
@@ -98,12 +100,18 @@ def _parts(value: str) -> Sequence[str]:
 
 
 def _longer_list(value: str, quoted: str, after: str) -> str:
-    """The list of the document of which the value is a part; empty if the value is whole, or no list."""
+    """The list of the document of which the value, with one unit, is a part; empty if it is whole, or no list."""
     if RANGE.fullmatch(value) or len(given := {_number(text) for text in _parts(value)}) < 2:
         return ""
-    lists = (match[0] for match in _LISTED.finditer(quoted + after) if match.start() < len(quoted))
-    longer = (one for one in lists if len(re.split(_NEXT, one)) > len(given))
-    return next((one for one in longer if given < {place.number for place in places(one)}), "")
+    for match in _LISTED.finditer(quoted + after):
+        unit, members = "", defaultdict[str, list[set[float]]](list)
+        for text in reversed(re.split(_NEXT, match[0])):
+            unit = _BEFORE_UNIT.sub("", text) or unit  # it may stand behind a later number: `1, 2, or 4 KiB`
+            members[unit].append({place.number for place in places(text)})
+        is_longer = any(len(alike) > len(given) and given <= set().union(*alike) for alike in members.values())
+        if is_longer and match.start() < len(quoted):
+            return match[0]
+    return ""
 
 
 def _refused_unit(answer: FactAnswer, quoted: str, around: str) -> str:

@@ -147,6 +147,19 @@ def test_a_document_in_a_folder_of_a_sibling_is_about_the_sibling(
     assert [hit.passage.about for hit in hits if "80 KiB." in hit.passage.text] == [("nox42",)]
 
 
+@pytest.mark.parametrize("path", ["nox42/guide.md", "docs/nox42-and-later.md"])
+def test_no_folder_or_file_overrules_the_target_that_the_user_gave(
+    home: KnowledgeBase, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / path).parent.mkdir()
+    (tmp_path / path).write_text("# Manual\n\nThe memory holds 512 KiB.\n")
+    home.ingest([tmp_path / path], target="nox40")
+
+    answers = [FactAnswer(quantity="memory_size", value="512", unit="KiB", quote="512 KiB")]
+
+    assert [fact.value for fact in home.answer_facts("nox40", answers).stored] == ["512"]
+
+
 @pytest.mark.parametrize(
     ("lists", "stored"),
     [("It runs on Zor7, Zor7-A4 and Zor7-B2.\n\n", ["512"]), ("", ["80", "512"])],
@@ -173,6 +186,7 @@ def test_what_the_names_of_a_series_begin_with_is_a_chip_if_the_documents_list_i
         "zor7b2 or zor7a4": ["80", "512"],
         "not zor7b2": ["80", "512"],
         "not zor7 and not zor7b2": ["80", "512"],
+        "not (zor7 or zor7b2)": ["80", "512"],
         "html": ["80", "512"],
     }.items(),
 )
@@ -242,6 +256,11 @@ def test_a_row_about_a_chip_that_nobody_knows_is_refused(home: KnowledgeBase, tm
         "The Nox40 and the Nox42 have 8 banks": set(),
         "It has fewer banks than the Nox41 and the Nox42": set(),
         "Nox40 has 8 banks vs. 4 on the Nox42": set(),
+        "Differences versus Nox42": set(),
+        "Improvements vs. the Nox42": set(),
+        "Versus the Nox42, it has 8 banks": set(),
+        "It has fewer banks vs. the Nox42, but 4 ports": set(),
+        "8 banks vs. the Nox42 with 4": {"nox42"},
         "The Nox family has 8 banks": set(),
         "A H100 has 8 banks": {"h100"},
         "A Cortex-M4 has 8 banks": set(),
@@ -275,3 +294,22 @@ def test_what_stands_before_the_suffix_names_the_series_and_a_chip_beside_others
     tmp_path: Path, text: str, about: set[str]
 ) -> None:
     assert (Siblings(Targets.load(tmp_path).with_new("zor7-a4"), "zor7-a4").named(text) or set()) == about
+
+
+@pytest.mark.parametrize(
+    ("chip", "variants", "others"),
+    [
+        ("zor32h743", "Zor32H743xI Zor32H743ZI Zor32H743xx ZOR32H7 ZOR32H7xx_Driver", "ZOR32H750 Zor32F4xx"),
+        ("zor55s69", "Zor55S69 Zor55S6x", "Zor55S2x"),
+        ("zor32s3", "Zor32-S3FN", "Zor32-C3"),
+        ("zor-a72", "Zor-A72 Zor-A7x", "Zor-A53"),
+        ("zor3588", "Zor3588S Zor35xx", "Zor3568 Zor36xx"),
+    ],
+)
+def test_a_variant_and_the_series_of_the_target_are_no_siblings(
+    tmp_path: Path, chip: str, variants: str, others: str
+) -> None:
+    siblings = Siblings(Targets.load(tmp_path).with_new(chip), chip)
+
+    assert not any(siblings.named(name) for name in variants.split())
+    assert [siblings.named(name) for name in others.split()] == [{name.lower()} for name in others.split()]
