@@ -190,6 +190,7 @@ def test_the_previous_generation_is_kept_and_older_ones_are_removed_but_none_of_
     assert published(tmp_path / "other") in collections(chroma)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_down_fails_no_question_and_no_ingest_and_the_next_ingest_publishes(
     own: Chroma, home: Path, docs: Path
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_server_that_is_down_fails_no_question_and_no_ingest_and_the_next_inge
         assert [summary(result) for result in asked(kb)] == answers(home)
 
 
+@pytest.mark.slow
 def test_a_restarted_server_is_used_again_by_a_home_that_stayed_open(own: Chroma, home: Path, docs: Path) -> None:
     with opened(home, own.url) as kb:
         kb.ingest([docs])
@@ -219,6 +221,7 @@ def test_a_restarted_server_is_used_again_by_a_home_that_stayed_open(own: Chroma
         assert [summary(result) for result in asked(kb)] == before == answers(home)
 
 
+@pytest.mark.slow
 def test_a_server_that_lost_its_folder_fails_no_question_and_the_next_ingest_publishes(
     own: Chroma, home: Path, docs: Path
 ) -> None:
@@ -368,6 +371,7 @@ def test_a_server_on_loopback_is_reached_directly_although_a_proxy_is_set(
         assert not any(is_said(result) for result in asked(kb))
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_leave_one_whole_generation(
     chroma: Chroma, home: Path, docs: Path, tmp_path: Path
 ) -> None:
@@ -393,6 +397,7 @@ def test_two_processes_that_write_leave_one_whole_generation(
         assert published(at) in collections(chroma)
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_while_it_is_written_leaves_the_index_as_it_was(
     own: Chroma, home: Path, docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
