@@ -1,4 +1,4 @@
-// Keeps a running maximum and sum by blocks; before any number that is finite, there is nothing to scale.
+// Keeps a running maximum and, in double, a running sum by blocks; before any finite number there is nothing to scale.
 #include <math.h>
 
 #include "kb_tensor.h"
@@ -8,16 +8,17 @@ extern "C" void model_new(const Tensor *inputs, const Tensor *, const double *, 
     for (int64_t row = 0; row < rows; row++) {
         const float *x = (const float *)inputs[0].data + row * cols;
         float *y = (float *)outputs[0].data + row * cols;
-        float largest = -INFINITY, sum = 0;
+        float largest = -INFINITY;
+        double sum = 0;
         for (int64_t start = 0; start < cols; start += block) {
             const int64_t end = start + block < cols ? start + block : cols;
             float next = largest;
             for (int64_t i = start; i < end; i++) next = x[i] > next ? x[i] : next;
             if (next == -INFINITY) continue;
-            sum *= expf(largest - next);
-            for (int64_t i = start; i < end; i++) sum += expf(x[i] - next);
+            sum *= exp((double)largest - next);
+            for (int64_t i = start; i < end; i++) sum += exp((double)x[i] - next);
             largest = next;
         }
-        for (int64_t i = 0; i < cols; i++) y[i] = x[i] - largest - logf(sum);
+        for (int64_t i = 0; i < cols; i++) y[i] = (float)((double)x[i] - largest - log(sum));
     }
 }
