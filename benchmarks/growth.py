@@ -24,7 +24,7 @@ ROUNDS, LONG_S = 3, 20.0
 
 
 def measured(subject: str, name: str, home: Path) -> tuple[float, int]:
-    """Seconds, and the most memory in MB, of this process or, for a command, of that."""
+    """Seconds of a measurement, and the most memory in MB that this process took, or the command that it started."""
     seconds = SUBJECTS[subject].measures[name](home)
     started = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 // 10**6
     return seconds, started if name.startswith("kb ") else memory_mb()["peak MB"]

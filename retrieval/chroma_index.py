@@ -54,7 +54,7 @@ class ChromaIndex:
         return [windows.best(query, limit) if windows else {} for query in queries]
 
     def check(self) -> Generation:
-        """Open the generation that matches the current documents, unless it is open. Raises StoreError if none does."""
+        """Open the generation of the current documents, unless it is open. Raises StoreError if there is none."""
         generation = self._catalog.generation
         place = f"{self._kept.root}/{generation.name if generation else ''}"
         with chroma_errors(place):

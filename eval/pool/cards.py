@@ -52,7 +52,7 @@ class Job(NamedTuple):
     number: int
     candidate: Candidate
     run: Run
-    """One kind of card judges all candidates of it, so that their times compare."""
+    """One kind of card judges all candidates of a run, so that their times compare."""
     task: tuple[str, str]
     """Its task and target: one judge after another serves these."""
     isa: Isa

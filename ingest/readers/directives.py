@@ -37,7 +37,7 @@ CONTAINERS = _CONDITIONS | {"container", "div", "grid"}
 """Their argument is not text."""
 
 _FORMATS = frozenset({"and", "draft", "epub", "html", "latex", "man", "not", "or", "pdf", "texinfo", "text", "xml"})
-"""The words of a condition that says nothing about the chip: it asks for the form in which the page is shown."""
+"""A condition of these words alone asks for the form in which the page is shown, and says nothing about the chip."""
 
 PLAIN_ROLES = frozenset(
     {"abbr", "any", "cite", "dfn", "doc", "eq", "guilabel", "menuselection", "numref", "ref", "term"}

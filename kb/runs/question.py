@@ -16,7 +16,7 @@ class Question(Ledger):
     """Asks at once, in a thread that does not outlive the process, and records it in the run."""
 
     def __init__(self, run: Run, question: int, ask: Ask, synthesizer: Synthesizer, prompt: Prompt) -> None:
-        """Return when the request is recorded, so that the journal has the requests in the order of the questions."""
+        """Ask, and return once the journal has the request: so it has all requests in the order of the questions."""
         self.question, self.ask, self._run, self._prompt = question, ask, run, prompt
         self._authors = synthesizer.recorded_in(self)
         self.error: Exception | None = None  # why there is no reply

@@ -53,7 +53,7 @@ def account(attempt: Attempt, number: int, tag: str) -> str:
 
 
 def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
-    """A row for each attempt, or, of more than ROWS, for the fastest and the last; empty without attempts.
+    """A row for each attempt; if there are more than ROWS, for the fastest and the last. Empty without attempts.
 
     Args:
         tried: What was timed quickly: a time of it is better than none, where other work disturbed the judge.

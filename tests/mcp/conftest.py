@@ -77,7 +77,7 @@ Ask = Callable[..., Reply]
 
 
 def cited(answer: Any) -> dict[str, str]:
-    """What follows the id of each passage in the answer of a search: its target, heading and marks."""
+    """The target, heading and marks of each passage in the answer of a search, by the passage's id."""
     return dict(re.findall(r"^\[(\w{12}) ?([^\n]+)", answer["text"], re.MULTILINE))
 
 
