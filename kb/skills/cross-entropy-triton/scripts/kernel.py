@@ -14,7 +14,8 @@ def cross_entropy_row(logits_ptr, labels_ptr, loss_ptr, cols, block: tl.constexp
     row = tl.program_id(0)
     logits_ptr += row.to(tl.int64) * cols  # may not fit into 32 bits
     # One maximum for all lanes, but a sum for each: those are added across lanes only once, after the loop.
-    top = float("-inf")
+    # The lowest finite number: a block of minus infinities adds nothing, where an infinity less itself is no number.
+    top = -3.4028234663852886e38
     sums = tl.zeros((block,), tl.float32)
     for start in range(0, cols, block):
         i = start + tl.arange(0, block)

@@ -15,7 +15,8 @@ def softmax_row(x_ptr, y_ptr, cols, block: tl.constexpr):
     x_ptr += start_of_row
     y_ptr += start_of_row
     # One maximum for all lanes, but a sum for each: those are added across lanes only once, after the loop.
-    top = float("-inf")
+    # The lowest finite number: a block of minus infinities adds nothing, where an infinity less itself is no number.
+    top = -3.4028234663852886e38
     sums = tl.zeros((block,), tl.float32)
     for start in range(0, cols, block):
         i = start + tl.arange(0, block)
