@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kb.cli.interrupts import interruptible
 from kb.cli.output import Json, counted, notify, open_kb, show, show_result, show_wrapped
 from kb.errors import RunError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kb.types.protocols import Attempt
     from kb.views.runs import AttemptView, RunView
     from kb.views.verdicts import Verdict
+    from synth.authors.asking import Spent
 
 NEEDS_AUTHOR = (
     "somebody has to write one: `--author claude-opus-5-5 --budget 2usd` asks a model, `--author files:FOLDER` you or "
@@ -87,11 +89,8 @@ def resume_run(
 def reporting(*, quiet: bool) -> "Iterator[Callable[[Run], Callable[[int, Attempt], None]] | None]":
     """What prints a line for each candidate that a run has judged, and then for each that it judges.
 
-    An interrupted run ends with its outcome, too.
+    A run that Ctrl-C or SIGTERM interrupts ends with its outcome, too.
     """
-    if quiet:
-        yield None
-        return
     from kb.views.runs import attempt_view, run_view
 
     runs: list[Run] = []
@@ -99,20 +98,20 @@ def reporting(*, quiet: bool) -> "Iterator[Callable[[Run], Callable[[int, Attemp
     def started(run: "Run") -> "Callable[[int, Attempt], None]":
         runs.append(run)
         _show_table(run_view(run))
-        return lambda number, attempt: _show_attempt(attempt_view(number, attempt))
+        return lambda number, attempt: _show_attempt(attempt_view(number, attempt), _paid(run.spent))
 
-    try:
-        yield started
-    except KeyboardInterrupt:
-        for run in runs:
-            _show_outcome(run_view(run))
-        raise
+    with interruptible():
+        try:
+            yield None if quiet else started
+        except KeyboardInterrupt:
+            for run in runs:
+                _show_outcome(run_view(run))
+            raise
 
 
 def finish(run: "Run", *, as_json: bool) -> None:
     """Show the outcome of a run that stopped, and draw its plot. Raises Exit with status 1 when nothing passed."""
     from kb.cli.plot import draw
-    from kb.runs.journal import KERNEL_FILE
     from kb.views.runs import run_view
 
     view, written = run_view(run), "journal and plot"
@@ -123,9 +122,7 @@ def finish(run: "Run", *, as_json: bool) -> None:
         notify(error.message)
     show_result(view, _show_outcome, as_json=as_json)
     if not as_json:
-        show(f"{written}: {view.folder}")
-        if (kernel := run.folder / KERNEL_FILE).exists():
-            show(f"the best kernel as a file that runs without kb: {kernel}")
+        show(f"{written}: {view.folder}; `kb report {run.id}` makes a page of it")
     if view.best is None:
         raise typer.Exit(1)
 
@@ -167,7 +164,8 @@ def _show_table(run: "RunView") -> None:
         _show_attempt(attempt)
 
 
-def _show_attempt(attempt: "AttemptView") -> None:
+def _show_attempt(attempt: "AttemptView", paid: str = "") -> None:
+    """Show an attempt, and what the run had paid by then."""
     from kb.cli.verdicts import interval
 
     verdict = attempt.verdict
@@ -178,13 +176,16 @@ def _show_attempt(attempt: "AttemptView") -> None:
         roof = f", {limit.reached:.0%} of the roof" if limit else ""
         decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}{roof}"
     note = f"{attempt.stage}: {attempt.note}" if attempt.stage else attempt.note
-    note = f"{note} [{attempt.author}]" if attempt.author else note
+    by = "; ".join(filter(None, (attempt.author, paid)))
+    note = f"{note} [{by}]" if by else note
     show_wrapped(note, f"{attempt.number:3}  {decided:<50}  ")
     if not verdict.passed and verdict.evidence.detail:
         show_wrapped(shorten(verdict.evidence.detail, REASON_CHARACTERS, placeholder=" ..."), "     ")
 
 
 def _show_outcome(run: "RunView") -> None:
+    from kb.runs.journal import KERNEL_FILE
+
     if run.best_verdict:
         show_wrapped(f"best: {run.best}, {run.best_verdict.summary}")
     for name in run.published:
@@ -193,10 +194,18 @@ def _show_outcome(run: "RunView") -> None:
         show_wrapped(_spent(run))
     if run.held_back:
         show_wrapped(f"held back from the authors: {counted(run.held_back, 'private documents')}")
+    if (kernel := Path(run.folder) / KERNEL_FILE).exists():
+        show(f"the best kernel as a file that runs without kb: {kernel}")
     next_step = f"kb submit {run.id} FILE" if run.synthesizer == "external" else f"kb runs resume {run.id}"
     show(f"ended: {run.ended}" if run.ended else f"open; continue with `{next_step}`")
     if run.ended and not run.attempts and run.synthesizer == "tune" and not run.control:
         show_wrapped(f"no skill has a kernel for {run.task}; {NEEDS_AUTHOR}")
+
+
+def _paid(spent: "Spent") -> str:
+    """What a run has spent, short; nothing where nobody was asked."""
+    tokens = f"{spent.usage.total:,} tokens" if spent.usage.total else ""
+    return f"{tokens}, ${spent.dollars:.2f}" if spent.dollars else tokens
 
 
 def _spent(run: "RunView") -> str:

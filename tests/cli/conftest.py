@@ -17,6 +17,9 @@ import typer
 
 from kb.catalog import Catalog
 from kb.cli import main
+from kb.runs.journal import Plan, Runs, SynthesizerKind
+from kb.runs.journal import Run as KernelRun
+from kb.types.kernels import Task
 
 CONFINED = Path(__file__).with_name("confined.py")
 
@@ -128,6 +131,9 @@ def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 ONE_AFTER_THE_OTHER = """
 import contextlib, io, json, sys
 from kb.cli import main
+from kb.runs.journal import Plan, Runs, SynthesizerKind
+from kb.runs.journal import Run as KernelRun
+from kb.types.kernels import Task
 done = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv, out, err, status = ["kb", *arguments], io.StringIO(), io.StringIO(), 0
@@ -189,3 +195,12 @@ def stored(run: Run, docs: Path, home: Path) -> Path:
     """A home that holds `docs`."""
     assert run("ingest", docs).status == 0
     return home
+
+
+@pytest.fixture
+def started(home: Path) -> KernelRun:
+    plan = Plan(
+        task=Task(name="t", source="x"), target="h200", language="triton",
+        synthesizer=SynthesizerKind.TUNE, evaluations=1,
+    )  # fmt: skip
+    return Runs(home).start(plan)

@@ -1,4 +1,4 @@
-"""Ctrl-C or SIGTERM in `kb ingest` shows the report so far, what is left and how to go on."""
+"""Ctrl-C or SIGTERM ends a command with what it has so far, what is left and how to go on."""
 
 import os
 import re
@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from ingest import pipeline
 from kb.cli import interrupts
+from kb.cli.runs import reporting
+from kb.runs.journal import Run as KernelRun
 from tests.cli.conftest import Run, documents
 from tests.conftest import HashEmbedder
 
@@ -126,3 +129,20 @@ def test_two_signals_at_once_are_one_interrupt_and_a_later_one_is_another(monkey
 
     assert survived == [False, True, False]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("number", STATUS)
+def test_an_interrupted_run_shows_its_outcome_and_how_to_go_on(
+    started: KernelRun, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def interrupted() -> None:
+        with reporting(quiet=False) as on_start:
+            assert on_start is not None
+            on_start(started)
+            send(number)
+
+    with pytest.raises(typer.Exit) as ended:
+        interrupted()
+
+    assert ended.value.exit_code == STATUS[number]
+    assert f"open; continue with `kb runs resume {started.id}`" in capsys.readouterr().out

@@ -13,20 +13,10 @@ from kb.cli.runs import finish, show_runs
 from kb.runs.journal import JournalEntry, Plan, Runs, SynthesizerKind
 from kb.runs.journal import Run as KernelRun
 from kb.types.evidence import Outcome
-from kb.types.kernels import Task
 from kb.types.protocols import Proposal
 from kb.views.runs import run_view
 from tests.cli.conftest import Run
 from tests.runs.fakes import TASK, candidate, evidence_of
-
-
-@pytest.fixture
-def started(home: Path) -> KernelRun:
-    plan = Plan(
-        task=Task(name="t", source="x"), target="h200", language="triton",
-        synthesizer=SynthesizerKind.TUNE, evaluations=1,
-    )  # fmt: skip
-    return Runs(home).start(plan)
 
 
 @pytest.fixture
