@@ -110,12 +110,14 @@ def chosen(settings: Settings, names: Sequence[str] = ()) -> AuthorChoice:
     """The authors with these names, else the settings', else what the environment offers.
 
     Raises:
-        SettingsError: a name is not right.
+        SettingsError: a name is not right, or the folder or command that it names is not here.
     """
     if given := list(names) or ([settings.author] if settings.author else []):
         specs = tuple(AuthorSpec.parse(name) for name in given if name != NOBODY)
         if NOBODY in given and specs:
             raise SettingsError("`--author none` and another author were given", hint="give one or the other")
+        for spec in specs:
+            _must_be_here(models_of(settings), spec)
         return AuthorChoice(specs, "" if names else "the setting `author`")
     table = models_of(settings)
     claude = next((name for name in table.model if name.startswith("claude-")), None)
@@ -128,6 +130,15 @@ def chosen(settings: Settings, names: Sequence[str] = ()) -> AuthorChoice:
         if shutil.which(agent.run[0]):
             return AuthorChoice((AuthorSpec.parse(f"command:{name}"),), f"the command {agent.run[0]}")
     return AuthorChoice(())
+
+
+def _must_be_here(table: Models, spec: AuthorSpec) -> None:
+    if spec.kind == "recorded" and not Path(spec.what).is_dir():
+        raise SettingsError(f"there is no folder {spec.what}", hint="recorded:FOLDER names a folder of answers")
+    if spec.kind == "command":
+        program = (table.agent.get(spec.what) or Agent(run=_words(spec.what))).run[0]
+        if not shutil.which(program):
+            raise SettingsError(f"there is no command {program}", hint="install it, or name another author")
 
 
 def models_of(settings: Settings) -> Models:

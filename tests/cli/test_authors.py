@@ -73,9 +73,9 @@ def test_on_a_terminal_the_user_is_asked_once_with_the_most_that_it_may_cost(
 
 
 def test_what_has_no_known_price_is_offered_in_tokens(settings: Settings, agreeing: list[str]) -> None:
-    _, limit = allowed_authors(settings, ["command:agent"], None, requests=2)
+    _, limit = allowed_authors(settings, ["command:/bin/cat"], None, requests=2)
 
-    assert (agreeing, limit) == (["Ask command:agent, for at most 160,000 tokens?"], Budget(tokens=160_000))
+    assert (agreeing, limit) == (["Ask command:cat, for at most 160,000 tokens?"], Budget(tokens=160_000))
 
 
 @pytest.mark.usefixtures("key", "agreeing")
@@ -97,6 +97,12 @@ def test_who_refuses_to_pay_gets_the_tuner_or_nothing_if_he_named_the_author(
 def test_a_named_author_without_a_budget_is_refused_without_a_terminal(settings: Settings) -> None:
     with pytest.raises(SettingsError, match="costs money"):
         allowed_authors(settings, ["claude-opus-5-5"], None, requests=8)
+
+
+@pytest.mark.parametrize("name", ["recorded:no-such-folder", "command:no-such-command --now"])
+def test_a_folder_or_command_that_is_not_here_is_refused_before_anything_begins(settings: Settings, name: str) -> None:
+    with pytest.raises(SettingsError, match="there is no (folder .*/no-such-folder|command no-such-command)$"):
+        allowed_authors(settings, [name], None, requests=8)
 
 
 def test_what_is_free_is_asked_at_once(

@@ -58,8 +58,8 @@ def prompt(kb: KnowledgeBase, *authors: str) -> str:
     return kb.draft_prompt(plan(kb, *authors), INTERFACE, budget_tokens=16_000).text
 
 
-LOCAL = ["openai:m@http://127.0.0.1:1/v1", "recorded:somewhere"]
-HOSTED = ["claude-opus-5-5", "openai:m@http://gpu:1/v1", "command:agent", "files:somewhere"]
+LOCAL = ["openai:m@http://127.0.0.1:1/v1", "recorded:."]
+HOSTED = ["claude-opus-5-5", "openai:m@http://gpu:1/v1", "command:cat", "files:somewhere"]
 
 
 @pytest.mark.parametrize("author", HOSTED)
