@@ -72,8 +72,12 @@ def test_on_a_terminal_the_user_is_asked_once_with_the_most_that_it_may_cost(
     assert (list(specs), limit) == (["anthropic:claude-opus-5-5"], Budget(dollars=5.12))
 
 
-def test_what_has_no_known_price_is_offered_in_tokens(settings: Settings, agreeing: list[str]) -> None:
-    _, limit = allowed_authors(settings, ["command:/bin/cat"], None, requests=2)
+def test_what_has_no_known_price_is_offered_in_tokens(
+    settings: Settings, agreeing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authors.shutil, "which", lambda program: program)
+
+    _, limit = allowed_authors(settings, ["command:cat"], None, requests=2)
 
     assert (agreeing, limit) == (["Ask command:cat, for at most 160,000 tokens?"], Budget(tokens=160_000))
 
@@ -101,7 +105,7 @@ def test_a_named_author_without_a_budget_is_refused_without_a_terminal(settings:
 
 @pytest.mark.parametrize("name", ["recorded:no-such-folder", "command:no-such-command --now"])
 def test_a_folder_or_command_that_is_not_here_is_refused_before_anything_begins(settings: Settings, name: str) -> None:
-    with pytest.raises(SettingsError, match="there is no (folder .*/no-such-folder|command no-such-command)$"):
+    with pytest.raises(SettingsError, match=r"there is no (folder .*/no-such-folder|command no-such-command)$"):
         allowed_authors(settings, [name], None, requests=8)
 
 
