@@ -50,14 +50,14 @@ class TuningJudge(LocalJudge):
     """By the candidate's digest: the runs that have it, its number in each, the run's seed, and its proposal."""
     passed: tuple[tuple[Candidate, Evidence], ...] = ()
     known: tuple[Evidence, ...] = ()
+    """All verdicts of this judge."""
 
     def verify(self, candidate: Candidate) -> Evidence:
         for evidence in self.known:
             if evidence.candidate_digest == candidate.digest:
                 return evidence
         evidence = super().verify(candidate)
-        if not evidence.untimed:
-            self.known = (*self.known, evidence)
+        self.known = (*self.known, evidence)
         if evidence.timing and not evidence.untimed and candidate.digest in self.wanted:
             self.passed = (*self.passed, (candidate, evidence))
         return evidence
