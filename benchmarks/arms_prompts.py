@@ -33,13 +33,14 @@ def main() -> int:
 
 def write_out(answers: Path, prompts: Path) -> dict[str, list[str]]:
     """The prompts that have no answer, each once under a name that tells no arm; by name the answers that they want."""
-    named: dict[str, list[str]] = {}
+    names, named = dict[bytes, str](), dict[str, list[str]]()
     prompts.mkdir(parents=True, exist_ok=True)
     for file in sorted(answers.glob("*/*-prompt.md")):
         answer = file.with_name(file.name.replace("prompt", "answer"))
         if not answer.exists():
             text = file.read_bytes()
-            name = f"{file.parent.name.split('-cpu-x86-')[0][:40]}-{hashlib.sha256(text).hexdigest()[:8]}.md"
+            digest = hashlib.sha256(text).hexdigest()[:8]
+            name = names.setdefault(text, f"{file.parent.name[:40]}-{digest}.md")
             (prompts / name).write_bytes(text)
             named.setdefault(name, []).append(str(answer.relative_to(answers)))
     (prompts / MAP).write_text(json.dumps(named, indent=1), encoding="utf-8")
