@@ -87,6 +87,7 @@ def learn(home: KnowledgeBase, run: Run) -> None:
     """Keep the rules of a run of an arm that has rules, unless one says the same, and what became of those it had."""
     if run.plan.rules is Rules.NONE:
         return
+    home.skills.attest(*(attempt.evidence for attempt in run.attempts))
     for rule in tried(home.skills, run.attempts) if run.plan.rules is Rules.LEARNT else ():
         home.skills.publish(rule)
     suffix, known = language_named(run.plan.language).suffix, {skill.gist for skill in home.skills.skills()}

@@ -10,6 +10,7 @@ python -m benchmarks.arms_prompts in answers PROMPTS GIVEN           # GIVEN/NAM
 import argparse
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def write_out(answers: Path, prompts: Path) -> dict[str, list[str]]:
         if not answer.exists():
             text = file.read_bytes()
             digest = hashlib.sha256(text).hexdigest()[:8]
-            name = names.setdefault(text, f"{file.parent.name[:40]}-{digest}.md")
+            task = re.sub(r"-\d{8}-\d{6}-\w+$", "", file.parent.name)
+            name = names.setdefault(text, f"{task[:48]}-{digest}.md")
             (prompts / name).write_bytes(text)
             named.setdefault(name, []).append(str(answer.relative_to(answers)))
     (prompts / MAP).write_text(json.dumps(named, indent=1), encoding="utf-8")
