@@ -101,15 +101,15 @@ def share(number: int, of: int) -> Path:
         place.mkdir(exist_ok=True)
     if not (folder / VERDICTS).is_symlink():
         (folder / VERDICTS).symlink_to(Path("..", VERDICTS))
-
-    def read(folder: Path) -> Batch:
-        batch = read_batch(HERE)
-        tasks = sorted({entry.task.digest for entry in batch.entries.values()})[number - 1 :: of]
-        own = {place: entry for place, entry in batch.entries.items() if entry.task.digest in tasks}
-        return batch.model_copy(update={"entries": own})
-
-    vars(batch_judge)["read_batch"] = read
+    vars(batch_judge)["read_batch"] = lambda folder: dealt(read_batch(HERE), number, of)
     return folder
+
+
+def dealt(batch: Batch, number: int, of: int) -> Batch:
+    """The part of a batch with every `of`-th of its tasks, beginning at the `number`-th, from 1."""
+    tasks = sorted({entry.task.digest for entry in batch.entries.values()})[number - 1 :: of]
+    own = {place: entry for place, entry in batch.entries.items() if entry.task.digest in tasks}
+    return batch.model_copy(update={"entries": own})
 
 
 def main() -> int:
