@@ -473,3 +473,10 @@ def test_a_device_that_cannot_run_the_targets_kernels_is_refused(sheets: Knowled
         sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="mi300x")
     judged = sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="h200").text
     assert "A GPU of this target runs and times it" in judged
+
+
+def test_a_prompt_for_a_processor_elsewhere_says_that_one_of_its_kind_judges(sheets: KnowledgeBase) -> None:
+    plan = sheets.plan(load_task(SOFTMAX), "cpu-x86", language="cpp", synthesizer="external")
+
+    text = sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="cpu-x86").text
+    assert "- A CPU of this target runs and times it." in text
