@@ -58,14 +58,15 @@ class TuningJudge(LocalJudge):
                 return evidence
         evidence = super().verify(candidate)
         self.known = (*self.known, evidence)
-        if evidence.timing and not evidence.untimed and candidate.digest in self.wanted:
+        if evidence.timing and not evidence.untimed:
             self.passed = (*self.passed, (candidate, evidence))
         return evidence
 
     def __exit__(self, *error: object) -> None:
         try:
             for candidate, evidence in () if error[0] else self.passed:
-                self._tune(candidate, evidence, self.wanted.pop(candidate.digest))
+                if wanted := self.wanted.pop(candidate.digest, None):  # another judge may have tuned it
+                    self._tune(candidate, evidence, wanted)
         except KbError as fault:  # it costs no verdict that is given
             say(f"tuning ended: {fault.message}")
         finally:
