@@ -93,25 +93,31 @@ def best_correct(search: Search) -> float | None:
 
 def summary(tasks: Sequence[Arms], runs: Sequence[Run], arms: Sequence[str]) -> dict:
     most = min((max(map(len, task.values())) for task in tasks), default=0)
-    at_tokens = []
-    for task in tasks:
-        limit = min(search[-1].tokens for search in task.values())
-        at_tokens.append({arm: [s for s in search if s.tokens <= limit] for arm, search in task.items()})
+    pairs = [(arms[0], other) for other in arms[1:]]
     return {
         "tasks": len(tasks),
         "after so many structures": {
             number: compared([{arm: search[:number] for arm, search in task.items()} for task in tasks], arms)
             for number in range(1, most + 1)
         },
-        "within the tokens of the arm that took fewest": compared(at_tokens, arms),
+        "within the tokens of the arm that took fewer": {
+            " and ".join(pair): compared([at_equal_tokens(task, pair) for task in tasks], pair) for pair in pairs
+        },
         **{arm: totals([run for run in runs if run.plan.part and run.plan.part.arm == arm]) for arm in arms},
     }
+
+
+def at_equal_tokens(task: Arms, pair: Sequence[str]) -> Arms:
+    """The structures of two arms within the tokens of the one that took fewer."""
+    limit = min(task[arm][-1].tokens for arm in pair)
+    return {arm: [structure for structure in task[arm] if structure.tokens <= limit] for arm in pair}
 
 
 def compared(tasks: Sequence[Arms], arms: Sequence[str]) -> dict:
     """Geometric means over tasks, with 95 % bootstrap intervals; those of ratios are of pairs."""
     first, *others = arms
     found = {f"{arm}, 1.0 without a win": [best(task[arm]) for task in tasks] for arm in arms}
+    found |= {f"{arm}, best correct": [x for task in tasks if (x := best_correct(task[arm]))] for arm in arms}
     for other in others:
         found[f"{first} over {other}"] = [best(task[first]) / best(task[other]) for task in tasks]
         both = [(best_correct(task[first]), best_correct(task[other])) for task in tasks]

@@ -53,10 +53,11 @@ def test_what_an_arm_reached_with_more_tokens_than_the_other_took_does_not_count
     task = {"first": search((2.0, 100), (8.0, 300)), "b": search((2.0, 100), (4.0, 200)), "c": search((1.6, 250))}
     found = summary([task], [], ["first", "b", "c"])
 
-    after, within = found["after so many structures"][2], found["within the tokens of the arm that took fewest"]
+    after, within = found["after so many structures"][2], found["within the tokens of the arm that took fewer"]
     assert after["first over b"]["value"] == pytest.approx(2.0)
     assert after["first over c"]["value"] == pytest.approx(5.0)
-    assert within["first over b"]["value"] == pytest.approx(0.5)
+    assert within["first and b"]["first over b"]["value"] == pytest.approx(0.5)
+    assert within["first and c"]["first over c"]["value"] == pytest.approx(1.25)
 
 
 def test_equal_prompts_are_answered_once_for_all_runs(tmp_path: Path) -> None:
