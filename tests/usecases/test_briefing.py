@@ -310,10 +310,13 @@ def test_equal_requests_give_equal_bytes_in_any_process(sheets: KnowledgeBase) -
         assert run.stdout.decode() == expected
 
 
-def told_after(kb: KnowledgeBase, tried: Attempt, stage: Stage, target: str, language: str) -> Briefing:
+def told_after(
+    kb: KnowledgeBase, tried: Attempt, stage: Stage, target: str, language: str, *, is_diagnosed: bool = True
+) -> Briefing:
     task = load_task(SOFTMAX)
     written = described_language(language) if language == "zc" else written_in(kb, target, language)
-    return brief(kb, task, interface_of(task), written, target, known_facts(kb, target), (tried,), stage)
+    facts = known_facts(kb, target)
+    return brief(kb, task, interface_of(task), written, target, facts, (tried,), stage, is_diagnosed=is_diagnosed)
 
 
 def test_after_a_refusal_a_prompt_holds_what_the_documents_say_of_the_names_in_it_alone(kb: KnowledgeBase) -> None:
@@ -333,6 +336,9 @@ def test_after_a_pass_a_prompt_holds_two_techniques_against_what_limits_the_kern
 
     assert 0 < len(told.answers) <= 2
     assert told.answers[0].asks == "What helps against: memory latency?"
+
+    told = told_after(sheets, slow, Stage.IMPROVE, "h100", "triton", is_diagnosed=False)
+    assert not any("helps" in answer.asks for answer in told.answers)
 
 
 @pytest.mark.parametrize(("target", "language", "gpus"), [("h100", "triton", True), ("cpu-x86", "cpp", False)])
@@ -467,3 +473,10 @@ def test_a_device_that_cannot_run_the_targets_kernels_is_refused(sheets: Knowled
         sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="mi300x")
     judged = sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="h200").text
     assert "A GPU of this target runs and times it" in judged
+
+
+def test_a_prompt_for_a_processor_elsewhere_says_that_one_of_its_kind_judges(sheets: KnowledgeBase) -> None:
+    plan = sheets.plan(load_task(SOFTMAX), "cpu-x86", language="cpp", synthesizer="external")
+
+    text = sheets.draft_prompt(plan, SQUARE, budget_tokens=6000, device="cpu-x86").text
+    assert "- A CPU of this target runs and times it." in text
