@@ -91,5 +91,14 @@ def _sizes(task: Task) -> list[str]:
         target.id
         for node in assigned
         for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
+        if isinstance(target, ast.Name) and _is_size(node.value)
     ]
+
+
+def _is_size(value: ast.expr) -> bool:
+    """Whether it is a whole number, a product of such, or a tuple that has one."""
+    if isinstance(value, ast.Tuple | ast.List):
+        return any(map(_is_size, value.elts))
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.Mult) and _is_size(value.left) and _is_size(value.right)
+    return isinstance(value, ast.Constant) and type(value.value) is int

@@ -125,6 +125,12 @@ def test_init_is_listed_by_name_and_the_sizes_that_the_judge_changes_are_named()
     assert "`rows`, `columns` other values" in text
 
 
+def test_a_product_of_numbers_and_a_tuple_are_sizes_and_a_fraction_is_none() -> None:
+    task = TASK.model_copy(update={"source": "inner = 1024 * 4\nshape = (2, 3)\neps = 0.5\n"})
+
+    assert "gives `inner`, `shape` other values" in contract(task, INTERFACE, CPP, Terms(judged="cpu"))
+
+
 @pytest.mark.parametrize(("dtype", "said"), [("bfloat16", True), ("float16", True), ("float32", False)])
 def test_half_precision_is_summed_in_float32(dtype: str, said: bool) -> None:
     assert (f"Sum {dtype} in float32" in text_for("gpu", dtype)) is said

@@ -7,7 +7,7 @@ import pytest
 from kb.types.kernels import Interface, Task, TensorSpec
 from synth.briefing.questions import MOST_QUESTIONS, MOST_TECHNIQUES, Question, questions_for, techniques_for
 from synth.briefing.shapes import shapes_of
-from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
+from synth.briefing.topics import Subject, family_of, helps, kept_sentences, operations_in, topics
 
 SOFTMAX = Subject(
     targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
@@ -165,6 +165,11 @@ def test_a_question_for_an_operation_is_not_asked_of_others() -> None:
     asked = Question(asks="Tiles?", operations=("matrix multiplication",), unless=("h200",))
     assert asked.fits(MATMUL)
     assert not asked.fits(SOFTMAX)
+
+
+def test_the_operations_of_a_task_are_those_of_its_code_not_of_its_docstrings() -> None:
+    source = 'class Model:\n    """Performs no softmax."""\n    def forward(self, x):\n        return x.mean(1)'
+    assert operations_in(Task(name="t", source=source)) == ("reduction",)
 
 
 @pytest.mark.parametrize(
