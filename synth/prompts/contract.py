@@ -86,13 +86,14 @@ def _arguments(task: Task) -> list[str]:
 
 def _sizes(task: Task) -> list[str]:
     """Names to which the task's file assigns whole numbers: its sizes, to which the judge gives other values."""
-    assigned = [node for node in ast.parse(task.source).body if isinstance(node, ast.Assign)]
-    return [
-        target.id
-        for node in assigned
-        for target in node.targets
-        if isinstance(target, ast.Name) and _is_size(node.value)
-    ]
+    found = list[tuple[ast.expr, ast.expr]]()
+    for node in ast.parse(task.source).body:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                found += zip(names, values, strict=False)
+            case ast.Assign(targets=names, value=value):
+                found += [(name, value) for name in names]
+    return [name.id for name, value in found if isinstance(name, ast.Name) and _is_size(value)]
 
 
 def _is_size(value: ast.expr) -> bool:

@@ -125,10 +125,11 @@ def test_init_is_listed_by_name_and_the_sizes_that_the_judge_changes_are_named()
     assert "`rows`, `columns` other values" in text
 
 
-def test_a_product_of_numbers_and_a_tuple_are_sizes_and_a_fraction_is_none() -> None:
-    task = TASK.model_copy(update={"source": "inner = 1024 * 4\nshape = (2, 3)\neps = 0.5\n"})
+def test_however_whole_numbers_are_assigned_their_names_are_sizes() -> None:
+    source = "inner = 1024 * 4\nshape = (2, 3)\neps = 0.5\nh, w = 8, 9\nd = e = 7\n"
+    text = contract(TASK.model_copy(update={"source": source}), INTERFACE, CPP, Terms(judged="cpu"))
 
-    assert "gives `inner`, `shape` other values" in contract(task, INTERFACE, CPP, Terms(judged="cpu"))
+    assert "gives `inner`, `shape`, `h`, `w`, `d`, `e` other values" in text
 
 
 @pytest.mark.parametrize(("dtype", "said"), [("bfloat16", True), ("float16", True), ("float32", False)])
