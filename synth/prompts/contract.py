@@ -97,9 +97,9 @@ def _sizes(task: Task) -> list[str]:
 
 
 def _is_size(value: ast.expr) -> bool:
-    """Whether it is a whole number, a product of such, or a tuple that has one."""
+    """Whether it is a whole number, a product or a tuple of such. The judge leaves 1 and 2 as they are."""
     if isinstance(value, ast.Tuple | ast.List):
         return any(map(_is_size, value.elts))
     if isinstance(value, ast.BinOp):
         return isinstance(value.op, ast.Mult) and _is_size(value.left) and _is_size(value.right)
-    return isinstance(value, ast.Constant) and type(value.value) is int
+    return isinstance(value, ast.Constant) and type(value.value) is int and value.value > 2

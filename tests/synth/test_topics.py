@@ -206,6 +206,19 @@ def test_a_task_gets_the_techniques_of_its_class(dtype: str, limit: str, then: s
     assert len(found) <= MOST_TECHNIQUES
 
 
+def test_a_screen_has_no_baselines_and_calls_no_library_of_the_chip(tmp_path: Path) -> None:
+    subject = MATMUL.model_copy(update={"dtypes": ("float32",), "limit": "compute"})
+    source = PRODUCT_SOURCE + ".relu().sum(1)"
+    timed, screened = (
+        " ".join(one.does for one in techniques_for(subject.model_copy(update={"judged": judged}), source, tmp_path))
+        for judged in ("gpu", "screen")
+    )
+
+    for told in ("Let the library multiply", "one of the baselines"):
+        assert told in timed
+        assert told not in screened
+
+
 def test_a_product_that_nothing_follows_is_not_left_to_a_library(tmp_path: Path) -> None:
     assert techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path) == []
 
