@@ -85,21 +85,13 @@ def _arguments(task: Task) -> list[str]:
 
 
 def _sizes(task: Task) -> list[str]:
-    """Names to which the task's file assigns whole numbers: its sizes, to which the judge gives other values."""
-    found = list[tuple[ast.expr, ast.expr]]()
-    for node in ast.parse(task.source).body:
-        match node:
-            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                found += zip(names, values, strict=False)
-            case ast.Assign(targets=names, value=value):
-                found += [(name, value) for name in names]
-    return [name.id for name, value in found if isinstance(name, ast.Name) and _is_size(value)]
-
-
-def _is_size(value: ast.expr) -> bool:
-    """Whether it is a whole number, a product or a tuple of such. The judge leaves 1 and 2 as they are."""
-    if isinstance(value, ast.Tuple | ast.List):
-        return any(map(_is_size, value.elts))
-    if isinstance(value, ast.BinOp):
-        return isinstance(value.op, ast.Mult) and _is_size(value.left) and _is_size(value.right)
-    return isinstance(value, ast.Constant) and type(value.value) is int and value.value > 2
+    """Names to which the task's file assigns whole numbers: its sizes. The judge changes those above 2."""
+    return [
+        name.id
+        for node in ast.parse(task.source).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp | ast.Tuple | ast.List)
+        if any(isinstance(n, ast.Constant) and type(n.value) is int and n.value > 2 for n in ast.walk(node.value))
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]
