@@ -33,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("campaign")
     parser.add_argument("--out", type=Path, help="default: standard output")
+    parser.add_argument("--model", default="", help="who wrote the answers, which files do not tell")
     options = parser.parse_args()
     with kb.open() as home:
         campaign = stored(home, options.campaign)
@@ -42,6 +43,7 @@ def main() -> None:
     by_target = {target: list(own) for target, own in groupby(runs, key=lambda run: run.plan.target)}
     result = {
         "campaign": campaign.name,
+        "model": options.model,
         "budget": str(campaign.budget),
         "targets": {target: summary(own) for target, own in by_target.items()},
         "runs": [row(run) for run in runs],
