@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kb.types.kernels import Task, Workload
 
@@ -10,11 +9,11 @@ from kb.types.kernels import Task, Workload
 def integer_constants(task: Task) -> dict[str, int]:
     """The sizes of a task: integers, products of integers and tuples of them, assigned at the top level of its file.
 
-    `ROWS = 4096` and `N = 1024 * 2` give `ROWS` and `N`; `shape = (64, 32)` gives `shape[0]` and `shape[1]`.
+    `ROWS = 4096` and `N = 1024 * 2` give `ROWS` and `N`; `shape = (64, 32)` gives `shape[0]` and `shape[1]`, and
+    `height, width = 64, 32` gives `height` and `width`. `height = width = 64` gives `height`; `width` changes with it.
     """
     found: dict[str, int] = {}
-    for assignment in _assignments(ast.parse(task.source)):
-        _replaced(assignment.value, assignment.targets[0].id, lambda name, value: found.setdefault(name, value))
+    _change_all(ast.parse(task.source), lambda name, value: found.setdefault(name, value))
     return found
 
 
@@ -33,17 +32,21 @@ def at_workload(task: Task, workload: Workload) -> Task:
 def with_sizes(task: Task, sizes: Mapping[str, int]) -> ast.Module:
     """Parse the file of a task and give the names of its sizes other values."""
     tree = ast.parse(task.source)
-    for node in _assignments(tree):
-        node.value = _replaced(node.value, node.targets[0].id, lambda name, value: sizes.get(name, value))
+    _change_all(tree, lambda name, value: sizes.get(name, value))
     return ast.fix_missing_locations(tree)
 
 
-def _assignments(tree: ast.Module) -> list[Any]:
-    return [
-        node
-        for node in tree.body
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-    ]
+def _change_all(tree: ast.Module, change: Callable[[str, int], int]) -> None:
+    """Apply `change` to each integer that is assigned to a name at the top level."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name), *_]):
+                node.value = _replaced(node.value, name, change)
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values) as whole):
+                if len(names) == len(values) and all(isinstance(name, ast.Name) for name in names):
+                    whole.elts = [
+                        _replaced(value, ast.unparse(name), change) for name, value in zip(names, values, strict=True)
+                    ]
 
 
 def _replaced(node: ast.expr, name: str, change: Callable[[str, int], int]) -> ast.expr:

@@ -17,7 +17,7 @@ from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import OnStart
 from kb.storage import write_whole
 from kb.types.base import Frozen
-from kb.types.campaign import Part
+from kb.types.campaign import Amounts, Part
 from kb.usecases.authors import AuthorSpec, must_be_paid, seats_of
 from kb.usecases.batches import pack_runs, take
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -104,7 +104,8 @@ def run_campaign(
         write_whole(_folder(kb, campaign.name) / "campaign.json", campaign.model_dump_json(indent=1))
         if campaign.judge == "carried":
             return _carry(kb, campaign, plans, batches, on_result)
-        _judge_here(kb, campaign, plans, on_start, on_result)
+        judge = _judge_in_rounds if campaign.judge == "rounds" else _judge_here
+        judge(kb, campaign, plans, on_start, on_result)
     return ""
 
 
@@ -139,6 +140,25 @@ def _judge_here(
         on_result(_result(cells[number], runs[number]))
 
 
+def _judge_in_rounds(
+    kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
+) -> None:
+    """Ask the authors of all runs for a candidate each, judge these, and so on until a round has no verdict."""
+    judged = True
+    while judged:
+        judged = False
+        for cell, run in zip(campaign.cells, _ask_all(kb, campaign, plans), strict=True):
+            if not run or not run.pending:
+                continue
+            until = Amounts(evaluations=len(run.attempts) + 1)
+            try:
+                resume(kb, run, minutes=None, on_start=on_start, share=until)
+                judged = True
+            except (TaskError, JudgeError, SynthesisError, RunError) as error:
+                kb.notify(f"{cell.task.name} for {cell.target}: {error.message}")
+            on_result(_result(cell, run))
+
+
 def _noting(begun: list[Run], on_start: OnStart | None) -> OnStart:
     """Keeps the run that starts, which is lost to the caller if it fails later."""
 
@@ -158,22 +178,7 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
         if taken.missing:
             known = {(entry.run, entry.proposal.candidate.digest) for entry in read_batch(folder).entries.values()}
             waiting |= known
-    runs, cells = runs_of(kb, campaign), campaign.cells
-    with ExitStack() as held:
-        asked = []
-        for part in [*slices([standing_of(run) for run in runs], campaign.budget, campaign.each)]:
-            asking = runs[part.run] or start_carried(kb, plans[part.run])
-            runs[part.run] = asking
-            loop, synthesizer, interface = carried(kb, asking, part.until)
-            held.enter_context(asking.held())
-            if synthesizer and (question := loop.ask(synthesizer, interface)):
-                asked.append((loop, question))
-                held.push(question.finish)  # the answer is paid, and is recorded while the run is held
-        for loop, question in asked:
-            try:
-                loop.keep(question)
-            except SynthesisError as error:
-                kb.notify(f"{loop.run.id}: {error.message}")
+    runs, cells = _ask_all(kb, campaign, plans), campaign.cells
     for cell, run in zip(cells, runs, strict=True):
         on_result(_result(cell, run))
     open_runs = [run for run in runs if run and run.untimed]
@@ -183,6 +188,28 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
         pack_runs(kb, folder, fresh)
         return f"run `python -m eval` in {folder} on a machine with the device, bring it back, and start this again"
     return "a batch is not judged yet" if open_runs else ""
+
+
+def _ask_all(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan]) -> list[Run | None]:
+    """All runs, after the authors of each were asked at once for its next candidate, which waits for its verdict."""
+    runs = runs_of(kb, campaign)
+    with ExitStack() as held:
+        asked = []
+        for part in [*slices([standing_of(run) for run in runs], campaign.budget, campaign.each)]:
+            asking = runs[part.run] or start_carried(kb, plans[part.run])
+            runs[part.run] = asking
+            device = asking.plan.target if campaign.judge == "carried" else None
+            loop, synthesizer, interface = carried(kb, asking, part.until, device)
+            held.enter_context(asking.held())
+            if synthesizer and (question := loop.ask(synthesizer, interface)):
+                asked.append((loop, question))
+                held.push(question.finish)  # the answer is paid, and is recorded while the run is held
+        for loop, question in asked:
+            try:
+                loop.keep(question)
+            except SynthesisError as error:
+                kb.notify(f"{loop.run.id}: {error.message}")
+    return runs
 
 
 def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
@@ -198,8 +225,8 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         seed=campaign.seed,
     )
     must_be_paid(seats_of(kb.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
-    if campaign.judge == "carried" and plan.synthesizer is not SynthesizerKind.AUTHORS:
-        raise CampaignError("a carried campaign needs an author", hint="the tuner alone needs the device at hand")
+    if campaign.judge != "here" and plan.synthesizer is not SynthesizerKind.AUTHORS:
+        raise CampaignError(f"a campaign judged {campaign.judge} needs an author", hint='`judge = "here"` needs none')
     part = Part(campaign=campaign.name, group=cell.group, arm=cell.arm.name)
     own = cell.arm.model_dump(exclude={"name"}) | {"part": part, "target": kb.targets.get(plan.target).name}
     return plan.model_copy(update=own)

@@ -68,7 +68,7 @@ class CampaignFile(Frozen):
     targets: tuple[str, ...] = Field(min_length=1)
     language: str | None = None
     authors: tuple[str, ...] = Field(min_length=1)
-    judge: Literal["here", "carried"] = "here"
+    judge: Literal["here", "rounds", "carried"] = "here"
     seed: int = 0
     budget: Budget = Budget()
     tasks: tuple[TaskSet, ...] = Field(min_length=1)
@@ -100,7 +100,7 @@ class Campaign(Frozen):
     targets: tuple[str, ...]
     language: str | None
     authors: tuple[str, ...]
-    judge: Literal["here", "carried"]
+    judge: Literal["here", "rounds", "carried"]
     seed: int
     budget: Budget
     tasks: tuple[GroupedTask, ...]

@@ -11,6 +11,7 @@ from pydantic import Field
 from kb.bench.scores import bootstrap
 from kb.runs.journal import Run
 from kb.types.base import Frozen
+from kb.types.evidence import Grade
 from kb.types.kernels import Precision
 
 
@@ -28,6 +29,8 @@ class Result(Frozen):
     refused: dict[str, int] = Field(default_factory=dict)
     """Number of refused candidates by reason."""
     correct: bool = False
+    grade: Grade | None = None
+    """How the best candidate passed: a `compiled` or `simulated` one is never timed."""
     won: bool = False
     speedup: float | None = None
     """Of the best correct candidate, over the best of the judge's baselines; None if no time counts."""
@@ -72,7 +75,7 @@ class Summary(Frozen):
     as_it_is: Mean | None
     """The best correct candidate of each task that has one with a time."""
     with_losses: Mean | None
-    """All tasks that have begun; one without a win counts 1.0."""
+    """All tasks that have begun; one without a win counts 1.0. None, as `fast_1`, where nothing times the target."""
     wins: Mean | None
     """The tasks with a win alone."""
     fast_1: Mean | None
@@ -114,6 +117,7 @@ def result_of(run: Run, group: str = "", arm: str = "") -> Result:
         judged=len(run.attempts),
         refused=dict(Counter(outcomes)),
         correct=best is not None,
+        grade=best.evidence.grade if best else None,
         won=best is not None and best.evidence.won,
         speedup=timing and timing.speedup,
         low=timing and timing.low,
@@ -177,15 +181,16 @@ def mean(values: Sequence[float]) -> Mean | None:
 
 def _summary(rows: Sequence[Result]) -> Summary:
     begun = [one for one in rows if one.run]
+    timed = [] if any(one.grade not in (None, Grade.MEASURED) for one in begun) else begun
     refused = sum((Counter(one.refused) for one in begun), Counter[str]())
     return Summary(
         **{name: getattr(rows[0], name) for name in ("group", "precision", "target", "arm")},
         begun=len(begun),
         tasks=len(rows),
         as_it_is=geometric([one.speedup for one in begun if one.correct and one.speedup]),
-        with_losses=geometric([with_loss(one) for one in begun]),
+        with_losses=geometric([with_loss(one) for one in timed]),
         wins=geometric([one.speedup for one in begun if one.won and one.speedup]),
-        fast_1=mean([float(one.won) for one in begun]),
+        fast_1=mean([float(one.won) for one in timed]),
         correct=mean([float(one.correct) for one in begun]),
         roof=mean([one.roof for one in begun if one.roof is not None]),
         refused=dict(refused.most_common()),

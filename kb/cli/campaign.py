@@ -50,7 +50,7 @@ def campaign(
 def _show_row(one: "Result") -> None:
     gain = f"{one.speedup:5.2f}x ({one.low:.2f} to {one.high:.2f})" if one.speedup else "-"
     roof = f", {one.roof:.0%} of the roof" if one.roof else ""
-    won = "a win" if one.won else "no win" if one.correct else "none correct"
+    won = "a win" if one.won else "none correct" if not one.grade else f"no win ({one.grade})"
     name = f"{one.group}/{one.task} {one.target} {one.arm}"
     show_wrapped(f"{name:<40} {gain:<22} {won}{roof}, {one.judged} judged, {one.tokens:,} tokens: {one.state}")
 

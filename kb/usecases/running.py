@@ -188,15 +188,18 @@ def resume(
 
 
 def start_carried(home: Home, plan: Plan) -> Run:
-    """Start a run of authors whose candidates another machine judges. Errors as in `KnowledgeBase.optimize`."""
+    """Start a run of authors whose candidates wait for their verdicts. Errors as in `KnowledgeBase.optimize`."""
     return home.runs.start(_checked(home, plan))
 
 
-def carried(home: Home, run: Run, share: Amounts) -> tuple[Loop, Synthesizer | None, Interface]:
-    """What asks for the candidates of such a run. Errors as in `KnowledgeBase.optimize`."""
+def carried(home: Home, run: Run, share: Amounts, device: str | None) -> tuple[Loop, Synthesizer | None, Interface]:
+    """What asks for the candidates of such a run, to be judged on this device of another machine; None: here.
+
+    Errors as in `KnowledgeBase.optimize`.
+    """
     seen = _open_to(home, run.plan)
     interface = interface_of(run.plan.task)
-    return loop_of(seen, run, device=run.plan.target), _synthesizer(home, run, share), interface
+    return loop_of(seen, run, device=device), _synthesizer(home, run, share), interface
 
 
 def _drive(

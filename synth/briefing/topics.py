@@ -214,12 +214,16 @@ def kept_sentences(sentences: Sequence[str], subject: Subject) -> list[str]:
 
 
 def code_of(task: Task) -> str:
-    """A task's source down to its inputs, without comments."""
-    return ast.unparse(ast.parse(task.source.partition("def get_inputs")[0]))
+    """A task's source down to its inputs, without comments and docstrings."""
+    tree = ast.parse(task.source.partition("def get_inputs")[0])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)
 
 
 def operations_in(task: Task) -> tuple[str, ...]:
-    """The classes of the operations in a task's source, without its comments."""
+    """The classes of the operations in a task's code."""
     source = code_of(task)
     found = [name for name, code in topics().code.items() if code.search(source)]
     is_more = {*found} - topics().only - {"exponential functions"}

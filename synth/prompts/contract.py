@@ -85,11 +85,13 @@ def _arguments(task: Task) -> list[str]:
 
 
 def _sizes(task: Task) -> list[str]:
-    """Names to which the task's file assigns whole numbers: its sizes, to which the judge gives other values."""
-    assigned = [node for node in ast.parse(task.source).body if isinstance(node, ast.Assign)]
+    """Names to which the task's file assigns whole numbers: its sizes. The judge changes those above 2."""
     return [
-        target.id
-        for node in assigned
+        name.id
+        for node in ast.parse(task.source).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp | ast.Tuple | ast.List)
+        if any(isinstance(n, ast.Constant) and type(n.value) is int and n.value > 2 for n in ast.walk(node.value))
         for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
     ]

@@ -145,7 +145,9 @@ def _composed(request: Request, stage: Stage, shown: Collection[_Item]) -> Promp
         structures=_structures(request) if stage is Stage.RETHINK else (),
         is_planned=bool(request.structure),
         answer_form=answer_format(
-            request.language, settings=request.is_searched, plans=request.is_searched and stage is Stage.DRAFT
+            request.language,
+            settings=request.is_searched and request.terms.is_timed,
+            plans=request.is_searched and stage is Stage.DRAFT,
         ),
     )
     items = [PromptItem(what=i.name, why=i.why, tokens=tokens_of(i.text)) for own in by_kind.values() for i in own]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from typing import Any, Self
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from eval.batch.pack import read_batch
 from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
-from kb.errors import CampaignError, KbError
+from kb.errors import CampaignError, JudgeError, KbError
 from kb.runs.journal import Run
 from kb.settings import Settings
 from kb.types.campaign import Amounts
@@ -197,6 +197,49 @@ def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the
     assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
 
 
+def test_a_campaign_in_rounds_asks_all_runs_at_once_and_judges_their_answers_here(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    answers, at_once = tmp_path / "answers", list[int]()
+    text = FILE.replace("recorded:", "files:")
+
+    def answer_all() -> None:
+        for number in (1, 2, 3):
+            while len(prompts := [*answers.glob(f"*/{number:03}-prompt.md")]) < 2:
+                time.sleep(0.01)
+            at_once.append(len(judged))
+            for prompt in prompts:
+                whole = prompt.with_name("whole")
+                whole.write_text(f"note: {number}\n\n```cpp\n// right {number}\n```\n")
+                whole.replace(prompt.with_name(f"{number:03}-answer.md"))
+
+    author = Thread(target=answer_all, daemon=True)
+    author.start()
+    assert go(kb, campaign_file(text, more='judge = "rounds"')) == ""
+    author.join()
+
+    assert at_once == [0, 2, 4]
+    assert [one.judged for one in report(kb, read_campaign(tmp_path / "c.toml")).results] == [3, 3]
+
+
+def test_a_round_without_a_verdict_ends_the_campaign(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path = campaign_file(more='judge = "rounds"')
+    with monkeypatch.context() as broken:
+        broken.setattr("kb.usecases.judging.LocalJudge.verify", _fail)
+        assert go(kb, path) == ""
+    assert [one.judged for one in report(kb, read_campaign(path)).results] == [0, 0]
+
+    go(kb, path)
+    assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
+
+
+def _fail(judge: object, one: Candidate) -> Evidence:
+    raise JudgeError("the judge is at fault", hint="")
+
+
 def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(
     kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
@@ -207,10 +250,10 @@ def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(
         time.sleep(0.2)
         return answer(author, ask)
 
-    def only_the_first(kb: KnowledgeBase, run: Run, until: Amounts) -> object:
+    def only_the_first(kb: KnowledgeBase, run: Run, until: Amounts, device: str) -> object:
         if len(list(kb.runs)) > 1:
             raise KbError("broken", hint="")
-        return carried(kb, run, until)
+        return carried(kb, run, until, device)
 
     monkeypatch.setattr(RecordedAuthor, "answer", slowly)
     monkeypatch.setattr("kb.campaign.drive.carried", only_the_first)

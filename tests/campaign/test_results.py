@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.campaign import table, with_table
 from kb.campaign.results import Result, comparisons, result_of, summaries
+from kb.types.evidence import Grade
 from tests.web.fakes import whole_run
 
 
@@ -31,6 +32,15 @@ def test_a_speed_up_has_three_readings() -> None:
     assert one.fast_1.value == pytest.approx(1 / 3)
     assert one.correct
     assert one.correct.value == pytest.approx(2 / 3)
+
+
+def test_where_nothing_times_the_target_there_is_no_speed_up() -> None:
+    rows = [row("a", correct=True, grade=Grade.COMPILED), row("b", refused={"incorrect": 3})]
+    (one,) = summaries(rows)
+
+    assert (one.as_it_is, one.with_losses, one.wins, one.fast_1) == (None, None, None, None)
+    assert one.correct
+    assert one.correct.value == pytest.approx(1 / 2)
 
 
 def test_levels_precisions_targets_and_arms_stand_apart() -> None:

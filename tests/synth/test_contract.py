@@ -125,6 +125,13 @@ def test_init_is_listed_by_name_and_the_sizes_that_the_judge_changes_are_named()
     assert "`rows`, `columns` other values" in text
 
 
+def test_however_whole_numbers_are_assigned_their_names_are_sizes() -> None:
+    source = "inner = 1024 * 4\nshape = (2, 3)\neps = 0.5\nh, w = 8, 9\nd = e = 7\nstride = 1\n"
+    text = contract(TASK.model_copy(update={"source": source}), INTERFACE, CPP, Terms(judged="cpu"))
+
+    assert "gives `inner`, `shape`, `h`, `w`, `d`, `e` other values" in text
+
+
 @pytest.mark.parametrize(("dtype", "said"), [("bfloat16", True), ("float16", True), ("float32", False)])
 def test_half_precision_is_summed_in_float32(dtype: str, said: bool) -> None:
     assert (f"Sum {dtype} in float32" in text_for("gpu", dtype)) is said

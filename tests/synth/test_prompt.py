@@ -17,6 +17,7 @@ from kb.types.base import tokens_of
 from kb.types.briefing import Briefing
 from kb.types.evidence import Outcome
 from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Tried
+from kb.types.terms import Judged, Terms
 from synth.authors.asking import Desk
 from synth.fact_answers import ask_for_facts
 from synth.prompts.attempts import ROWS, table
@@ -47,6 +48,13 @@ PROMPTS = {
         )
     ),
 }
+
+
+@pytest.mark.parametrize(("judged", "asked"), [("gpu", True), ("cpu", True), ("screen", False), ("simulator", False)])
+def test_settings_are_asked_for_only_where_something_times_them(judged: Judged, asked: bool) -> None:
+    searched = cold().model_copy(update={"is_searched": True, "terms": Terms(judged=judged)})
+
+    assert ("\nsettings:" in build_prompt(searched).text) is asked
 
 
 @pytest.mark.parametrize("name", PROMPTS)

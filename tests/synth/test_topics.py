@@ -7,7 +7,7 @@ import pytest
 from kb.types.kernels import Interface, Task, TensorSpec
 from synth.briefing.questions import MOST_QUESTIONS, MOST_TECHNIQUES, Question, questions_for, techniques_for
 from synth.briefing.shapes import shapes_of
-from synth.briefing.topics import Subject, family_of, helps, kept_sentences, topics
+from synth.briefing.topics import Subject, family_of, helps, kept_sentences, operations_in, topics
 
 SOFTMAX = Subject(
     targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
@@ -167,6 +167,11 @@ def test_a_question_for_an_operation_is_not_asked_of_others() -> None:
     assert not asked.fits(SOFTMAX)
 
 
+def test_the_operations_of_a_task_are_those_of_its_code_not_of_its_docstrings() -> None:
+    source = 'class Model:\n    """Performs no softmax."""\n    def forward(self, x):\n        return x.mean(1)'
+    assert operations_in(Task(name="t", source=source)) == ("reduction",)
+
+
 @pytest.mark.parametrize(
     ("computed", "operations", "wanted"),
     [
@@ -199,6 +204,19 @@ def test_a_task_gets_the_techniques_of_its_class(dtype: str, limit: str, then: s
 
     assert told in " ".join(one.does for one in found)
     assert len(found) <= MOST_TECHNIQUES
+
+
+def test_a_screen_has_no_baselines_and_calls_no_library_of_the_chip(tmp_path: Path) -> None:
+    subject = MATMUL.model_copy(update={"dtypes": ("float32",), "limit": "compute"})
+    source = PRODUCT_SOURCE + ".relu().sum(1)"
+    timed, screened = (
+        " ".join(one.does for one in techniques_for(subject.model_copy(update={"judged": judged}), source, tmp_path))
+        for judged in ("gpu", "screen")
+    )
+
+    for told in ("Let the library multiply", "one of the baselines"):
+        assert told in timed
+        assert told not in screened
 
 
 def test_a_product_that_nothing_follows_is_not_left_to_a_library(tmp_path: Path) -> None:
