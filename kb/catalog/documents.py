@@ -125,11 +125,8 @@ class DocumentTables(Database):
 
     def last_line(self, source: str) -> int:
         """The last line (in a PDF: page) with a passage; 0 if the document has none."""
-        row = self._one(
-            "SELECT max(c.line_end) AS n FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?",
-            (source,),
-        )
-        return int(row["n"] or 0) if row else 0
+        query = "SELECT max(c.line_end) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?"
+        return int(self._all(query, (source,))[0][0] or 0)
 
     def place(self, key: str) -> tuple[str, int] | None:
         """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
+from functools import partial
 from typing import NamedTuple
 
 from kb.catalog.citations import Places, Trails, check, unpacked_lines
@@ -87,12 +88,13 @@ class FactTables(DocumentTables):
         places = Places.in_document(document)
         for fact in document.facts:
             self._put_fact(document_id, fact, document.text, places)
-        self._add_facts(document_id, answers, document.text, lambda: Places.in_document(document))
+        self._add_facts(document_id, answers, document.text, partial(Places.in_document, document))
 
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
-        """Store a fact and return its key, which does not depend on other facts of the same sentence."""
+        """Store a fact and return its key: it says what the fact says, whatever others the sentence states."""
         text = document[fact.start : fact.end]
-        place = place_of_fact(fact, text, places)
+        said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
+        place = places.of(fact.section, fact.start, fact.end, "fact" + said)
         if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
             self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
@@ -100,8 +102,10 @@ class FactTables(DocumentTables):
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
         """Add readers' answers to a document and return their keys; a fact that is stored already stays as it is."""
         [row] = self._all("SELECT id, origin, text, lines FROM document WHERE source = ?", (source,))
+        lines, sections = unpacked_lines(row["lines"]), self.sections(row["id"])
         with self._transaction():
-            return self._add_facts(row["id"], facts, row["text"], self._places_of(row))
+            places = partial(Places, row["origin"], row["text"], lines, sections)
+            return self._add_facts(row["id"], facts, row["text"], places)
 
     def _add_facts(
         self, document_id: int, facts: Sequence[FactRecord], text: str, places: Callable[[], Places]
@@ -130,11 +134,6 @@ class FactTables(DocumentTables):
                 found.append(replace(fact, start=start, end=start + len(quote)))
         return found
 
-    def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
-        """Makes new `Places` in a stored document, from its id, origin, text and lines."""
-        lines, sections = unpacked_lines(document["lines"]), self.sections(document["id"])
-        return lambda: Places(document["origin"], document["text"], lines, sections)
-
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         return Fact(**{name: row[name] for name in _FACT_FIELDS}, citation=trails.citation(row))
@@ -142,9 +141,3 @@ class FactTables(DocumentTables):
 
 def record_of(row: sqlite3.Row) -> FactRecord:
     return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})
-
-
-def place_of_fact(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
-    """The place of a fact whose span is `text`; its key holds what the fact says."""
-    said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
-    return places.of(fact.section, fact.start, fact.end, "fact" + said)

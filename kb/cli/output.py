@@ -108,9 +108,11 @@ def named(names: Sequence[str], most: int) -> list[str]:
     return [*names[:most], *more]
 
 
-def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool) -> None:
-    """Print `value` as JSON, or show it with `show_it`."""
+def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool, failed: object = False) -> None:
+    """Print `value` as JSON, or show it with `show_it`. If it `failed`, raises Exit with status 1 then."""
     print_json(value) if as_json else show_it(value)
+    if failed:
+        raise typer.Exit(1)
 
 
 def print_json(value: object) -> None:

@@ -195,9 +195,8 @@ def lint_skills(
         for path in (Path(name) for name in names or () if Path(name).exists()):
             found |= lint_path(kb, path)
     found |= {str(folder): lint(folder) for folder in held if folder}
-    show_result(found, show_findings, as_json=as_json)
-    if any(finding.severity == "error" for findings in found.values() for finding in findings):
-        raise typer.Exit(1)
+    errors = [finding for findings in found.values() for finding in findings if finding.severity == "error"]
+    show_result(found, show_findings, as_json=as_json, failed=errors)
 
 
 @app.command()
@@ -325,9 +324,7 @@ def import_(
 
     with open_kb() as kb:
         done = import_skills(kb, path, target=target)
-    show_result(done, show_imported, as_json=as_json)
-    if any(one.reason and not one.held for one in done):
-        raise typer.Exit(1)
+    show_result(done, show_imported, as_json=as_json, failed=any(one.reason and not one.held for one in done))
 
 
 def _decide(verb: "Decided", name: str, *, as_json: bool, by: str, reason: str, anyway: bool = False) -> None:

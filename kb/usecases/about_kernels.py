@@ -82,13 +82,24 @@ class AboutKernels(Home):
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
             SettingsError: no author has one of these names.
         """
-        from kb.runs.journal import Rules
-        from kb.usecases.running import plan_of
+        from kb.runs.journal import Plan, Rules, SynthesizerKind
+        from kb.usecases.authors import chosen
+        from kb.usecases.judging import must_be_known, written_in
         from synth.authors.spending import Budget
 
-        return plan_of(
-            self, task, target, synthesizer=synthesizer, authors=authors, budget=budget or Budget(), language=language,
-            evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
+        specs = chosen(self.settings, authors).specs if authors else ()
+        kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
+        if language or kind is SynthesizerKind.EXTERNAL:
+            written = written_in(self, target, language)
+            must_be_known(self, target, written)
+            if language not in (None, written.name):
+                self.notify(f"the language {language} is called {written.name} here")
+            language = written.name
+        else:
+            language = next(iter(self.toolchains.judges(target)))
+        return Plan(
+            task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)),
+            budget=budget or Budget(), evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:

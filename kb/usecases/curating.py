@@ -2,7 +2,7 @@
 
 import difflib
 import getpass
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from kb.errors import SkillError
@@ -97,8 +97,13 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
 def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
     """The differences of text and code between two skills or proposals. Errors as in `Skillbook.find`."""
     a, b = kb.skills.find(first), kb.skills.find(second)
+
+    def differing(lines: Callable[[Skill], list[str]]) -> tuple[str, ...]:
+        return tuple(difflib.unified_diff(lines(a), lines(b), a.name, b.name, lineterm="", n=1))
+
     return Difference(
-        text=_unified(a.name, _text(a), b.name, _text(b)), code=_unified(a.name, _code(a), b.name, _code(b))
+        text=differing(lambda skill: [skill.description, *skill.body.splitlines()]),
+        code=differing(lambda skill: skill.candidate.source.splitlines() if skill.candidate else []),
     )
 
 
@@ -143,18 +148,6 @@ def _must_be_sound(skill: Skill) -> None:
             f"{skill.name} has {len(errors)} errors, the first: {errors[0].place}: {errors[0].message}",
             hint=f"read them with `kb skills lint {skill.name}`; --anyway accepts it with them",
         )
-
-
-def _unified(old: str, old_lines: list[str], new: str, new_lines: list[str]) -> tuple[str, ...]:
-    return tuple(difflib.unified_diff(old_lines, new_lines, old, new, lineterm="", n=1))
-
-
-def _text(skill: Skill) -> list[str]:
-    return [skill.description, *skill.body.splitlines()]
-
-
-def _code(skill: Skill) -> list[str]:
-    return skill.candidate.source.splitlines() if skill.candidate else []
 
 
 def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:

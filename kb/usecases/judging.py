@@ -90,8 +90,10 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
 def must_be_known(home: Home, target: str, language: Language) -> None:
     """Raises CandidateError if nobody judges the language, and neither kb nor a document of the target names it."""
     known = {*topics().known, *topics().words["language"]}
-    scope = home.targets.scope(target)
-    if not (language.judged or language.name in known or home.catalog.has_phrase(language.name, targets=scope)):
+    if language.judged or language.name in known:
+        return
+    spellings = [language.name, language.name.replace("-", "")]
+    if not home.catalog.texts_with(spellings, targets=home.targets.scope(target), limit=1):
         message = f"neither kb nor a document of {target} names a language {language.name!r}"
         raise CandidateError(message, hint=f"kb knows {', '.join(sorted(known))}")
 

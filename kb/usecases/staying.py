@@ -17,10 +17,7 @@ def stay_of(home: Home) -> Stay | None:
     """Where a judge stays; None if the settings want none, or no folder keeps others away from it."""
     waits_s = home.settings.judge_stays_s
     path = socket_path(home.settings.home) if waits_s else None
-    return Stay(path, waits_s, _made_of()) if path else None
-
-
-def _made_of() -> str:
-    """The version of the judge's code, and what it inherits of this process."""
-    variables = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
-    return digest_of(repr((code_digest(), sys.executable, variables, usable_cores())))
+    if path is None:
+        return None
+    inherited = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
+    return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))

@@ -1,7 +1,7 @@
 """A document as it was read, a part at a time, with what is cited marked in it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -112,11 +112,8 @@ def reading(
     if document.format != "pdf":
         line = found[0].citation.line_start if found else 1
     passages = (_read(kb, one, cited if one.citation.id == marked else "") for one in found)
-    return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=_together(passages))
-
-
-def _together(passages: Iterable[ReadPassage]) -> tuple[tuple[ReadPassage, ...], ...]:
-    return tuple(tuple(group) for _, group in groupby(passages, key=lambda one: one.header))
+    parts = tuple(tuple(group) for _, group in groupby(passages, key=lambda one: one.header))
+    return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=parts)
 
 
 def quoted(kb: "KnowledgeBase", citation_id: str) -> ReadPassage:

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from kb.usecases.knowledge_base import KnowledgeBase
 
 
-PLANNED = ("target", "language", "synthesizer", "control", "seed", "evaluations", "created", "held_back")
-"""What a report shows of the plan as it is."""
-
-
 class Refusal(Frozen):
     outcome: str
     meaning: str
@@ -154,7 +150,6 @@ def report(kb: "KnowledgeBase", run: Run) -> Report:
     return view_of(
         Report,
         run,
-        **{name: getattr(plan, name) for name in PLANNED},
         kb=__version__,
         task=plan.task.name,
         task_source=plan.task.source,
