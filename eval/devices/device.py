@@ -14,7 +14,7 @@ from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard, Spent
 from eval.worker.fault import Fault
-from kb.errors import FactError, JudgeError
+from kb.errors import JudgeError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task, Workload
@@ -167,11 +167,8 @@ class Device(ABC):
 
     def attainable(self) -> tuple[str, ...]:
         """The roofline of the task in words; empty if the target's rates are unknown."""
-        try:
-            bound = task_roofline(self.setup.interface, self.setup.facts).ceilings[0]
-        except FactError:
-            return ()
-        return (f"at best {bound} [kb cite {bound.fact.citation.id}]",)
+        longest = task_roofline(self.setup.interface, self.setup.facts).ceilings[:1]
+        return tuple(f"at best {bound} [kb cite {bound.fact.citation.id}]" for bound in longest)
 
 
 class TimingDevice(Device):

@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -75,12 +76,13 @@ class FactTables(DocumentTables):
         rows = self._all("SELECT key, verdict, reason, at, condition FROM fact_verdict ORDER BY key")
         return {key: Decided(*decided) for key, *decided in rows}
 
-    def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str, at: str) -> None:
-        """Replace the decisions about these facts, all or none; None removes them."""
+    def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str) -> None:
+        """Replace the decisions about these facts by those of now, all or none; None removes them."""
         with self._transaction() as db:
             db.executemany("DELETE FROM fact_verdict WHERE key = ?", ((key,) for key in keys))
             if verdict is not None:
-                rows = ((key, verdict, reason, at) for key in keys)
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                rows = ((key, str(verdict), reason, now) for key in keys)
                 db.executemany("INSERT INTO fact_verdict VALUES (?, ?, ?, ?, '')", rows)
 
     def _put_facts(self, document_id: int, document: DocumentRecord, answers: Sequence[FactRecord]) -> None:

@@ -47,7 +47,10 @@ class AboutKernels(Home):
 
         try:
             stated = facts(self, target)
-            return task_roofline(interface_of(task), stated)
+            if (found := task_roofline(interface_of(task), stated)).ceilings:
+                return found
+            hint = "ingest a document that states it, or run `kb probe` on such a machine"
+            raise FactError("; ".join(found.unknown), hint=hint)
         except FactError as error:
             if not (read := unconfirmed(self, target, RATES)):
                 raise

@@ -3,7 +3,7 @@
 import difflib
 import getpass
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kb.errors import SkillError
 from kb.skillbook.library import record_of
@@ -11,10 +11,8 @@ from kb.skillbook.lint import Finding, lint
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill, SkillStanding
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import command_for
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 Decided = Literal["accept", "reject", "retire"]
 
@@ -75,7 +73,7 @@ class Decision(Frozen):
     note: str = ""
 
 
-def review(kb: "KnowledgeBase", skill: Skill) -> Review:
+def review(kb: KnowledgeBase, skill: Skill) -> Review:
     """What speaks for a skill and against it."""
     evidence = measured(kb, skill)
     return Review(
@@ -94,7 +92,7 @@ def review(kb: "KnowledgeBase", skill: Skill) -> Review:
     )
 
 
-def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
+def compare(kb: KnowledgeBase, first: str, second: str) -> Difference:
     """The differences of text and code between two skills or proposals. Errors as in `Skillbook.find`."""
     a, b = kb.skills.find(first), kb.skills.find(second)
 
@@ -107,7 +105,7 @@ def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
     )
 
 
-def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
+def measured(kb: KnowledgeBase, skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
     here, own = kb.skills.measured_here(), skill.own_evidence
     return tuple(
@@ -116,7 +114,7 @@ def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
 
 
 def decide(
-    kb: "KnowledgeBase", verb: Decided, name: str, *, by: str = "", reason: str = "", anyway: bool = False
+    kb: KnowledgeBase, verb: Decided, name: str, *, by: str = "", reason: str = "", anyway: bool = False
 ) -> Decision:
     """Accept or reject a proposal, or retire a skill. To accept what was rejected or retired takes that back.
 

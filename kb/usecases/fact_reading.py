@@ -195,10 +195,10 @@ def ask_authors(home: Home, target: str, desk: Desk) -> FactsAnswered:
     for question in questions(home, target):
         if not question.passages:
             continue
-        text = _text(question.passages)
         if stopped:
             unread.append(question.line.asks)
             continue
+        text = "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in question.passages)
         try:
             found = ask_for_facts(
                 desk, question.line.asks, text, target=target, quantity_names=question.line.quantities
@@ -213,11 +213,6 @@ def ask_authors(home: Home, target: str, desk: Desk) -> FactsAnswered:
         unreadable += found.unreadable
     what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
     return store_answers(home, target, answers).model_copy(update=what_else)
-
-
-def _text(passages: Iterable[Passage]) -> str:
-    """The passages as a model gets them: each below its id and its place."""
-    return "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in passages)
 
 
 def _store(home: Home, own: str, given: FactAnswer) -> Fact:

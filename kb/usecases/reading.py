@@ -144,7 +144,8 @@ class Reader:
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
-        pool = self.sheets if question.sheets else [s for s in self.sheets if not _is_introduction(s)]
+        told_below = [s for s in self.sheets if len(s.passage.citation.section) > 1]  # above it sums up the sections
+        pool = self.sheets if question.sheets else told_below
         for phrasing in question.search:
             if len(said) == question.most:
                 break
@@ -247,11 +248,6 @@ def _only_names(prose: str, told: Set[str]) -> bool:
     if not prose.startswith("`") or _CODE.sub("", prose).strip(" .,;"):
         return False
     return all(any(name in one for one in told) for name in _LONG_NAME.findall(prose))
-
-
-def _is_introduction(statement: Statement) -> bool:
-    """Whether it stands above the first section of a sheet, where it sums up what the sections say."""
-    return len(statement.passage.citation.section) < 2
 
 
 def _is_own_name(fact: Fact) -> bool:

@@ -3,7 +3,6 @@ killed."""
 
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from kb import __version__
 from kb.runs.journal import Run
@@ -11,6 +10,7 @@ from kb.types.base import Frozen
 from kb.types.evidence import Outcome
 from kb.types.protocols import Attempt
 from kb.types.skill import Skill
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.answers import AnswerView, AuthorCost, answers_of, costs_of
 from kb.views.candidates import CandidateReport, candidates_of, diff, prompts_of
 from kb.views.cited import LEFT_OUT, Cited, Sources
@@ -18,9 +18,6 @@ from kb.views.progress import Progress, progress
 from kb.views.response import view_of
 from kb.views.runs import run_view
 from synth.authors.asking import Spent
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class Refusal(Frozen):
@@ -140,7 +137,7 @@ class Report(Frozen):
         return one.time_us.value / parent.time_us.value if one.time_us and parent and parent.time_us else None
 
 
-def report(kb: "KnowledgeBase", run: Run) -> Report:
+def report(kb: KnowledgeBase, run: Run) -> Report:
     """The report of a run as its journal is now."""
     plan, view, prompts = run.plan, run_view(run), prompts_of(run)
     sources = Sources(kb, (id_ for prompt in prompts.values() for id_ in prompt.cited))
@@ -197,7 +194,7 @@ def _refusals(candidates: Sequence[CandidateReport]) -> tuple[Refusal, ...]:
     )
 
 
-def _skills(kb: "KnowledgeBase", candidates: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
+def _skills(kb: KnowledgeBase, candidates: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
     used: dict[str, list[CandidateReport]] = {}
     for one in candidates:
         for name in dict.fromkeys((*one.skills_used, *filter(None, (one.recalled,)))):
