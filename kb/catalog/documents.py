@@ -70,7 +70,7 @@ class DocumentTables(Database):
             sections=row["sections"],
             passages=row["passages"],
             tables=len(tables),
-            rows=sum(map(_rows, tables)),
+            rows=sum(table.count("\n|") + 1 - 2 * len(_RULE.findall(table)) for table in tables),
             code_blocks=code_blocks,
             facts=row["facts"],
             warnings=json.loads(row["warnings"]),
@@ -180,7 +180,3 @@ def _document(row: dict[str, Any]) -> Document:
     file = json.loads(row.pop("stamp"))[0]
     day = datetime.fromtimestamp(file[2] / 1e9, UTC).date().isoformat() if len(file) > 1 else ""
     return Document(**row, changed_on=day)
-
-
-def _rows(table: str) -> int:
-    return table.count("\n|") + 1 - 2 * len(_RULE.findall(table))

@@ -9,9 +9,9 @@ from dataclasses import asdict, fields
 from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import among
+from kb.catalog.facts import FactTables
 from kb.catalog.health import Health
 from kb.catalog.symbols import SymbolTables
-from kb.catalog.targets import TargetTables
 from kb.catalog.vectors import VectorTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
@@ -34,7 +34,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health):
+class Catalog(FactTables, SymbolTables, VocabularyTables, VectorTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents

@@ -17,7 +17,9 @@ from kb.views.skills import SkillSummary
 _HEAD = 13
 
 
-def show_list(shown: Sequence[SkillSummary]) -> None:
+def show_list(shown: Sequence[SkillSummary], none: str = "no skills") -> None:
+    if not shown:
+        show(none)
     keys = ("name", "kind", "standing", "target", "language")
     rows = [(*(str(getattr(skill, key) or "any") for key in keys), _number(skill.speedup)) for skill in shown]
     show_table((*keys, "speed-up"), rows, wrap={0})
