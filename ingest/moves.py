@@ -9,7 +9,7 @@ from os.path import commonprefix
 from pathlib import Path
 
 from ingest.scan import SHEET, ScannedFile, file_digest, file_of, is_gone
-from kb.catalog import DocumentState
+from kb.types.records import DocumentState
 
 
 def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState], home: Path) -> dict[str, str]:

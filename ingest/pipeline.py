@@ -19,13 +19,13 @@ from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, file_bytes, read_all
 from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from ingest.target_of_path import Layout
-from kb.catalog import Catalog, DocumentRecord, DocumentState
+from kb.catalog import Catalog
 from kb.errors import DocumentError
 from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
 from kb.types.embedding import Embedder
-from kb.types.records import Trust
+from kb.types.records import DocumentRecord, DocumentState, Trust
 
 BATCH_TEXTS = 256
 """Number of texts that are embedded together and stored in one transaction; a kill loses at most so many vectors."""

@@ -12,8 +12,7 @@ from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from ingest.facts import introduced
-from kb.catalog import FactRecord
-from kb.types.records import Form
+from kb.types.records import FactRecord, Form
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:

@@ -13,7 +13,7 @@ from kb.catalog.citations import Places, Trails, check, unpacked_lines
 from kb.catalog.database import among
 from kb.catalog.documents import DocumentTables
 from kb.types.fact import Fact
-from kb.types.records import DocumentRecord, FactRecord, Form, text_digest
+from kb.types.records import FactRecord, Form, text_digest
 
 _FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote
@@ -111,13 +111,6 @@ class FactTables(DocumentTables):
             db.execute("DELETE FROM main.document WHERE target = ?", (target,))
             db.execute("DELETE FROM fact WHERE target = ?", (target,))
 
-    def _put_facts(self, document_id: int, document: DocumentRecord, answers: Sequence[FactRecord]) -> None:
-        """Store the document's facts, and those of readers' answers whose quote it has."""
-        places = Places.in_document(document)
-        for fact in document.facts:
-            self._put_fact(document_id, fact, document.text, places)
-        self._add_facts(document_id, answers, document.text, partial(Places.in_document, document))
-
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
         """Store a fact and return its key: it says what the fact says, whatever others the sentence states."""
         text = document[fact.start : fact.end]
@@ -155,7 +148,8 @@ class FactTables(DocumentTables):
         before = self.text(source) if rows else ""
         found = []
         for row in rows:
-            fact, quote = record_of(row), row["quote"]
+            quote, names = row["quote"], (field.name for field in fields(FactRecord))
+            fact = FactRecord(**{name: row[name] for name in names})
             starts = [place.start() for place in re.finditer(re.escape(quote), text)]
             if starts:
                 start = starts[min(before.count(quote, 0, fact.start), len(starts) - 1)]
@@ -165,7 +159,3 @@ class FactTables(DocumentTables):
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         return Fact(**{name: row[name] for name in _FACT_FIELDS}, citation=trails.citation(row))
-
-
-def record_of(row: sqlite3.Row) -> FactRecord:
-    return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})

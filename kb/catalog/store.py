@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from functools import partial
 
 from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
 from kb.catalog.connection import storage_errors
@@ -79,7 +80,10 @@ class Catalog(FactTables, SymbolTables, VocabularyTables, VectorTables, Health):
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
             self._put_chunks(document_id, document)
-            self._put_facts(document_id, document, answers)
+            places = Places.in_document(document)
+            for fact in document.facts:
+                self._put_fact(document_id, fact, document.text, places)
+            self._add_facts(document_id, answers, document.text, partial(Places.in_document, document))
             if model is not None:
                 self._put_unembedded(document.window_digests(), model)
 

@@ -15,8 +15,7 @@ from kb.storage import slug
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
-from kb.types.skill import Preconditions, Skill, SkillKind
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillRecord
 
 MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"

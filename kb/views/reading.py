@@ -3,14 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING
 
 from kb.types.base import Frozen
 from kb.types.passages import Passage
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.response import view_of
-
-if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 PASSAGES_SHOWN = 30
 """Most passages in one part of a document; a part of a PDF is one page."""
@@ -79,7 +76,7 @@ class Reading(Frozen):
 
 
 def reading(
-    kb: "KnowledgeBase", name: str, *, page: int = 1, start: int = 0, section: int | None = None, cited: str = ""
+    kb: KnowledgeBase, name: str, *, page: int = 1, start: int = 0, section: int | None = None, cited: str = ""
 ) -> Reading:
     """A part of a document.
 
@@ -116,7 +113,7 @@ def reading(
     return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=parts)
 
 
-def quoted(kb: "KnowledgeBase", citation_id: str) -> ReadPassage:
+def quoted(kb: KnowledgeBase, citation_id: str) -> ReadPassage:
     """What an id cites, with a few lines or none of the rows around it. Errors as in `Documents.passage`."""
     read = _read(kb, kb.documents.passage(citation_id), citation_id)
     near = tuple(cut for block in read.blocks if (cut := _near(block)))
@@ -134,7 +131,7 @@ def _near(block: Text | Table) -> Text | Table | None:
     return Text(before="\n".join(before), cited=block.cited, after="\n".join(after))
 
 
-def _read(kb: "KnowledgeBase", passage: Passage, cited: str) -> ReadPassage:
+def _read(kb: KnowledgeBase, passage: Passage, cited: str) -> ReadPassage:
     span = (kb.catalog.span(cited.partition(".")[0]) if cited else None) or (0, 0)
     return view_of(ReadPassage, passage, lines=passage.citation.lines, blocks=tuple(_blocks(passage, *span)))
 
