@@ -146,8 +146,11 @@ def kb(home: Path, embedder: HashEmbedder) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture
 def manuals(tmp_path: Path) -> Path:
+    return written_manuals(tmp_path / "manuals")
+
+
+def written_manuals(root: Path) -> Path:
     """A small folder of manuals of two sibling chips that differ in one number."""
-    root = tmp_path / "manuals"
     for target, kib in (("mi300x", 64), ("mi355x", 160)):
         (root / target).mkdir(parents=True)
         (root / target / "memory.md").write_text(
