@@ -128,17 +128,19 @@ class DocumentTables(Database):
         query = "SELECT max(c.line_end) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?"
         return int(self._all(query, (source,))[0][0] or 0)
 
-    def place(self, key: str) -> tuple[str, int] | None:
-        """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""
+    def place(self, key: str) -> tuple[str, int, int] | None:
+        """Document source, passage id and start of the passage in the document's text, in characters, for the passage,
+        row or fact cited as `key`; None if there is none.
+        """
         row = self._one(
-            """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id
+            """SELECT d.source, c.id, c.start FROM chunk c JOIN document d ON d.id = c.document_id
                WHERE c.key = :key OR c.id IN (
                    SELECT chunk_id FROM table_row WHERE key = :key
                    UNION ALL SELECT p.id FROM fact f JOIN chunk p ON p.document_id = f.document_id
                              AND p.start <= f.start AND f.start < p.end WHERE f.key = :key)""",
             {"key": key},
         )
-        return (row["source"], row["id"]) if row else None
+        return (row["source"], row["id"], row["start"]) if row else None
 
     def span(self, key: str) -> tuple[int, int] | None:
         """Where the row or fact cited as `key` starts and ends in the text of its passage; None if it is neither."""
@@ -151,10 +153,6 @@ class DocumentTables(Database):
             {"key": key},
         )
         return (row["start"], row["end"]) if row else None
-
-    def start_of(self, chunk: int) -> int:
-        """Where a chunk starts in the text of its document, in characters."""
-        return int(self._all("SELECT start FROM chunk WHERE id = ?", (chunk,))[0]["start"])
 
     def heading_path(self, document_id: int, section: int) -> tuple[str, ...]:
         """Titles from the outermost enclosing section down to `section`."""

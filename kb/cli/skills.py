@@ -121,18 +121,10 @@ def search_skills(
     """
     from eval.languages.registry import language_named
     from kb.cli.skills_report import show_list, show_selection
-    from kb.skillbook.select import Need
-    from kb.views.skills import listed
+    from kb.views.skills import listed, selected
 
     with open_kb() as kb:
-        found = kb.skills.select(
-            Need(
-                words=query,
-                target=kb.targets.get(target).name if target else "",
-                scope=kb.targets.scope(target) if target else None,
-                language=language_named(language).name if language else None,
-            )
-        )
+        found = selected(kb, query, target, language_named(language).name if language else None)
         shown = listed(kb, [recalled.skill for recalled in found.offered])
         problems = kb.skills.problems()
     notify_all(problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.errors import FactError
-from kb.usecases.home import Home
+from kb.usecases.about_facts import AboutFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from synth.prompts.prompt import Prompt
 
 
-class AboutKernels(Home):
-    """Judge kernels, and drive the runs that make them."""
+class AboutKernels(AboutFacts):
+    """Judge kernels, whose limits are facts, and drive the runs that make them."""
 
     def verify(self, task: Task, candidate: Candidate, target: str) -> Evidence:
         """Judge one kernel.
@@ -42,11 +42,11 @@ class AboutKernels(Home):
         Raises: As `verify`, and FactError if no document states a required rate.
         """
         from eval.roofline import RATES, task_roofline
-        from kb.usecases.fact_lookup import facts, unconfirmed
+        from kb.usecases.fact_lookup import unconfirmed
         from kb.usecases.judging import interface_of
 
         try:
-            stated = facts(self, target)
+            stated = self.facts(target)
             if (found := task_roofline(interface_of(task), stated)).ceilings:
                 return found
             hint = "ingest a document that states it, or run `kb probe` on such a machine"

@@ -191,7 +191,7 @@ def open_to(home: Home, specs: Sequence[AuthorSpec]) -> Home:
 
 def held_back(seen: Home, target: str) -> int:
     """Tell the user which private documents about a target authors do not get, who read `seen`; their number."""
-    if paths := seen.held_back(target):
+    if paths := seen.catalog.held_back(seen.targets.scope(target)):
         seen.notify(f"no author gets what is private: {', '.join(paths)}")
     return len(paths)
 

@@ -80,14 +80,7 @@ def review(kb: KnowledgeBase, skill: Skill) -> Review:
         skill=skill.model_copy(update={"evidence": ()}),
         standing=kb.skills.standing(skill),
         evidence=evidence,
-        flags=(
-            *_flags(skill, evidence),
-            *(
-                f"what it cites as {id_} does not stand any more"
-                for id_ in skill.citations
-                if not kb.documents.stands(id_)
-            ),
-        ),
+        flags=tuple(_flags(kb, skill, evidence)),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
     )
 
@@ -148,7 +141,7 @@ def _must_be_sound(skill: Skill) -> None:
         )
 
 
-def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
+def _flags(kb: KnowledgeBase, skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
     """What a curator should look at before accepting."""
     if not skill.evidence:
         yield "it has no evidence"
@@ -158,3 +151,5 @@ def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
         yield f"it was changed after it was decided on: `kb skills accept {skill.name}` accepts it as it is now"
     if not skill.is_prose and skill.evidence and not skill.own_evidence:
         yield "none of its evidence is about its present code"
+    gone = (id_ for id_ in skill.citations if not kb.documents.stands(id_))
+    yield from (f"what it cites as {id_} does not stand any more" for id_ in gone)

@@ -144,6 +144,7 @@ def report(kb: KnowledgeBase, run: Run) -> Report:
     candidates = candidates_of(run, prompts, sources)
     cited = dict.fromkeys(id_ for one in candidates for id_ in (*(one.prompt.cited if one.prompt else ()), *one.cited))
     first = next(iter(prompts.values()), None)
+    kernels = sorted(run.folder.glob(f"candidates/{view.best:03d}.*")) if view.best else []
     return view_of(
         Report,
         run,
@@ -154,7 +155,7 @@ def report(kb: KnowledgeBase, run: Run) -> Report:
         budget=str(plan.budget),
         waits_for="" if run.ended else _waits_for(run),
         best=view.best or 0,
-        file=_file(run, view.best),
+        file=f"runs/{run.id}/candidates/{kernels[0].name}" if kernels else "",
         rules=sources.open_text(f"{first.rules}\n\n{first.stable}") if first else "",
         progress=progress(view),
         candidates=candidates,
@@ -165,11 +166,6 @@ def report(kb: KnowledgeBase, run: Run) -> Report:
         costs=costs_of(run),
         machines=_machines(run.attempts),
     )
-
-
-def _file(run: Run, number: int | None) -> str:
-    found = sorted(run.folder.glob(f"candidates/{number:03d}.*")) if number else []
-    return f"runs/{run.id}/candidates/{found[0].name}" if found else ""
 
 
 def _waits_for(run: Run) -> str:
