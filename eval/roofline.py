@@ -62,7 +62,7 @@ class Ceiling(Frozen):
 
 
 class Roofline(Frozen):
-    """The bounds on a task's time on a target, longest first."""
+    """The bounds on a task's time on a target, longest first; none if no rate is known."""
 
     ceilings: tuple[Ceiling, ...]
     unknown: tuple[str, ...] = ()
@@ -79,12 +79,11 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
 
     Operations in float32 may be split into SPLIT times as many in a narrower type, where that is faster.
 
+    There is none if neither the memory rate is known nor, if there are operations, the dense rate for their type.
+
     Args:
         facts: Facts that hold for the target. A measured rate takes precedence, then that of a fact table, then those
             that kb read from other text.
-
-    Raises:
-        FactError: neither the memory rate is known nor, if there are operations, the dense rate for their type.
     """
     ceilings: list[Ceiling] = []
     unknown: list[str] = []
@@ -93,9 +92,6 @@ def task_roofline(interface: Interface, facts: Sequence[Fact]) -> Roofline:
             ceilings.append(bound(interface, facts))
         except FactError as error:
             unknown.append(error.message)
-    if not ceilings:
-        hint = "ingest a document that states it, or run `kb probe` on such a machine"
-        raise FactError("; ".join(unknown), hint=hint)
     return Roofline(ceilings=tuple(sorted(ceilings, key=lambda c: -c.seconds)), unknown=tuple(unknown))
 
 
@@ -124,10 +120,7 @@ def bottleneck(
     Args:
         reachable_s: Time that was measured for as many bytes and operations; 0 if none was.
     """
-    try:
-        found = task_roofline(interface, facts)
-    except FactError:
-        return None
+    found = task_roofline(interface, facts)
     if found.unknown:
         return None
     ceilings = {ceiling.what: ceiling for ceiling in found.ceilings}
@@ -154,11 +147,8 @@ def limit_of(
         launched: Whether each kernel is launched by a host, which takes longer than a small task.
     """
     moved = _task_bytes(interface)
-    is_compute = interface.matrix_operations > REUSED * moved
-    with suppress(FactError):
-        found = task_roofline(interface, facts)
-        is_compute = is_compute if found.unknown else found.ceilings[0].what == "arithmetic"
-    if is_compute:
+    found = task_roofline(interface, facts)
+    if interface.matrix_operations > REUSED * moved if found.unknown else found.ceilings[0].what == "arithmetic":
         return "compute"
     if moved > SMALL_BYTES:
         return "memory"

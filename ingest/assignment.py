@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ingest.scan import SHEET, ScannedFile
 from ingest.target_of_path import Layout
-from kb.catalog import DocumentState
-from kb.types.records import Trust
+from kb.types.records import DocumentState, Trust
 
 
 @dataclass(frozen=True, slots=True)

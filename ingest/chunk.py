@@ -82,18 +82,13 @@ def _pieces(text: str, block: Block) -> Iterator[_Piece]:
     elif block.end - block.start <= CHUNK_CHARACTERS or (table and not table.rows):
         yield _Piece(block.kind, block.start, block.end, rows=_rows(table) if table else ())
     elif table:
-        yield from _table_pieces(lead, table)
+        for rows in grouped(_rows(table), lambda rows, row: len(lead) + row.end - rows[0].start <= CHUNK_CHARACTERS):
+            yield _Piece(block.kind, rows[0].start, rows[-1].end, lead, rows=tuple(rows))
     else:
         is_code = block.kind is BlockKind.CODE
         patterns = (_BLANK_LINE, _LINE) if is_code else (_SENTENCE, _LINE, _BLANK)
         for start, end in _cut(text, block.start, block.end, patterns, hard=not is_code):
             yield _Piece(block.kind, start, end)
-
-
-def _table_pieces(lead: str, table: Table) -> Iterator[_Piece]:
-    """Group the rows that fit together with caption and header; at least one row per group."""
-    for rows in grouped(_rows(table), lambda rows, row: len(lead) + row.end - rows[0].start <= CHUNK_CHARACTERS):
-        yield _Piece(BlockKind.TABLE, rows[0].start, rows[-1].end, lead, rows=tuple(rows))
 
 
 def _rows(table: Table) -> tuple[RowRecord, ...]:

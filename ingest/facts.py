@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingest.builder import Block, BlockKind, ParsedDocument, Table
-from kb.catalog import FactRecord
 from kb.facts.quantities import NAME, quantities
 from kb.siblings import Siblings
 from kb.types.fact import RANGE
+from kb.types.records import FactRecord
 from kb.types.units import unit_of
 
 HEADER = ("quantity", "value", "unit", "condition", "source")

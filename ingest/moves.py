@@ -4,11 +4,12 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, takewhile
+from itertools import chain
+from os.path import commonprefix
 from pathlib import Path
 
 from ingest.scan import SHEET, ScannedFile, file_digest, file_of, is_gone
-from kb.catalog import DocumentState
+from kb.types.records import DocumentState
 
 
 def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState], home: Path) -> dict[str, str]:
@@ -27,7 +28,7 @@ def moved(files: Sequence[ScannedFile], stored: Mapping[str, DocumentState], hom
     for source, earlier in chain(_same_content(new, gone).items(), _same_place(new, gone).items()):
         free = [e for e in earlier if e not in found]
         if free and source not in taken:
-            found[max(free, key=lambda e: _common_end(e, source))] = source
+            found[max(free, key=lambda e: len(commonprefix((e[::-1], source[::-1]))))] = source  # noqa: RUF071 - compares characters
             taken.add(source)
     return found
 
@@ -51,8 +52,3 @@ def _same_place(new: Sequence[ScannedFile], gone: Mapping[str, DocumentState]) -
     by_path = {state.path: state.source for state in gone.values()}
     ends = {f.source: [f.source[at + 1 :] for at, sign in enumerate(f.source) if sign == "/"] for f in new}
     return {source: [by_path[end] for end in own if end in by_path] for source, own in ends.items()}
-
-
-def _common_end(one: str, other: str) -> int:
-    """Number of characters that are the same at the end of both."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one[::-1], other[::-1], strict=False)))

@@ -10,7 +10,6 @@ from pathlib import Path
 from ingest.assignment import Assignment, assign
 from ingest.chunk import chunk
 from ingest.editions import edition_of
-from ingest.embedding import embed_missing
 from ingest.extract import extracted
 from ingest.extract.subjects import subjects_of
 from ingest.facts import facts
@@ -20,14 +19,16 @@ from ingest.readers import CODE, UNKNOWN_FORMAT, format_of
 from ingest.reading import ReadFile, file_bytes, read_all
 from ingest.scan import ScannedFile, file_digest, is_gone, nothing_to_read, scan, source_of, stamp, stamped_includes
 from ingest.target_of_path import Layout
-from kb.catalog import Catalog, DocumentRecord, DocumentState
+from kb.catalog import Catalog
 from kb.errors import DocumentError
 from kb.siblings import siblings_of
 from kb.targets import Targets
 from kb.types.documents import FileReport, IngestReport, NewTarget, Progress, SharedFolder
 from kb.types.embedding import Embedder
-from kb.types.records import Trust
+from kb.types.records import DocumentRecord, DocumentState, Trust
 
+BATCH_TEXTS = 256
+"""Number of texts that are embedded together and stored in one transaction; a kill loses at most so many vectors."""
 READER_VERSION = "13"
 """Raise this when readers, chunking or fact extraction change their output: then every file is read again."""
 
@@ -77,14 +78,27 @@ class Ingest:
             self._read(paths, target)
 
     def embed(self) -> None:
-        """Give vectors to all passages of the catalog that have none yet. Errors as in `embed_missing`."""
-        if self.embedder is not None:
-            before = self.unembedded
-            with self._timed("embedding"):
-                try:
-                    embed_missing(self.catalog, self.embedder, self.progress)
-                finally:
-                    self._embedded = before - self.unembedded
+        """Give vectors to all passages of the catalog that have none yet, whichever ingest read them, in that order.
+
+        Raises:
+            LocalModelError: the model cannot be used. What was embedded before is stored.
+        """
+        if self.embedder is None:
+            return
+        model, total = self.embedder.fingerprint, self.unembedded
+        characters, embedded = self.catalog.unembedded_characters(model), 0
+        with self._timed("embedding"):
+            try:
+                while texts := self.catalog.unembedded_texts(model, limit=BATCH_TEXTS):
+                    if not embedded:
+                        self.progress(Progress(phase="embedding", done=0, total=total, share=0))
+                    vectors = self.embedder.embed_documents(list(texts.values()))
+                    self.catalog.put_vectors(dict(zip(texts, vectors, strict=True)), model=model)
+                    embedded += sum(map(len, texts.values()))
+                    done, share = total - self.unembedded, embedded / characters
+                    self.progress(Progress(phase="embedding", done=done, total=total, share=share))
+            finally:
+                self._embedded = total - self.unembedded
 
     @property
     def unembedded(self) -> int:
@@ -201,10 +215,9 @@ class Ingest:
     ) -> Iterator[Assignment]:
         """Yield the files to read; report the others. A document that includes one that came or went is read again."""
         for file in candidates:
-            if file.skip:
-                self._reports.append(FileReport(path=file.shown, target="", outcome="skipped", reason=file.skip))
-            elif file.fault:
-                self._reports.append(FileReport(path=file.shown, target="", outcome="failed", reason=file.fault))
+            if reason := file.skip or file.fault:
+                outcome = "skipped" if file.skip else "failed"
+                self._reports.append(FileReport(path=file.shown, target="", outcome=outcome, reason=reason))
             elif self._is_current(assignment := assigned[file.source], came_or_went):
                 outcome = "moved" if file.source in self._moved else "unchanged"
                 self._reports.append(FileReport(path=assignment.path, target=assignment.target, outcome=outcome))

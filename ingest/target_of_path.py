@@ -43,7 +43,9 @@ class Layout:
         self.shared: dict[Path, SharedFolder] = {}
         self._parent = targets.get(parent).name if parent else None
         self._whole = _whole_chips({f.place.parent for f in files})
-        self._manuals = {f.place.parent for f in files if not _introduces(f.place)}
+        places = (f.place for f in files)  # the read-me of a folder with an ordinary name introduces manuals below it
+        introduces = ("readme", True)
+        self._manuals = {p.parent for p in places if (p.stem.lower(), is_ordinary(folder_name(p.parent))) != introduces}
 
     def named(self, name: str) -> str:
         """The target with this name or alias, which becomes a new target if there is none.
@@ -181,11 +183,6 @@ def is_ordinary(name: str) -> bool:
 def _ordinary_words() -> frozenset[str]:
     lines = files("ingest").joinpath("ordinary_words.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
-
-
-def _introduces(place: Path) -> bool:
-    """Whether it is the read-me of a folder with an ordinary name, which introduces the manuals below it."""
-    return place.stem.lower() == "readme" and is_ordinary(folder_name(place.parent))
 
 
 def _folders(file: ScannedFile) -> list[Path]:

@@ -241,12 +241,8 @@ def _plain(name: str) -> str:
 
 
 def _parse(text: str) -> list[Target]:
-    return [
-        Target.model_validate({"parent": None if name == ROOT else ROOT} | _table(entry) | {"name": name})
-        for name, entry in tomllib.loads(text).items()
-    ]
-
-
-def _table(entry: object) -> dict[str, object]:
-    """The fields of one target; any other entry is passed on, so that validation refuses it."""
-    return entry if isinstance(entry, dict) and "name" not in entry else {"entry": entry}
+    targets = []
+    for name, entry in tomllib.loads(text).items():
+        fields = entry if isinstance(entry, dict) and "name" not in entry else {"entry": entry}  # validation refuses it
+        targets.append(Target.model_validate({"parent": None if name == ROOT else ROOT} | fields | {"name": name}))
+    return targets

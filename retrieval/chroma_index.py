@@ -13,9 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.catalog import Catalog, Generation
+from kb.catalog import Catalog
 from kb.errors import StoreError
 from kb.types.embedding import Vectors
+from kb.types.records import Generation
 from retrieval.fusion import Scores
 from retrieval.vectors import Windows
 

@@ -56,6 +56,5 @@ def _hits(catalog: Catalog, hits: Sequence[Hit], stating: Statements) -> Iterato
         own = found.get(passage.citation.id, unfound)
         rows = catalog.rows(list(dict.fromkeys(row for _, row in stated if row is not None)))
         others = (row for row in own.rows if row.citation.id not in {row.citation.id for row in rows})
-        states = tuple(dict.fromkeys(fact.quantity for fact, _ in stated))
-        why = own.why.model_copy(update={"states": states})
+        why = own.why.model_copy(update={"states": tuple(dict.fromkeys(fact.quantity for fact, _ in stated))})
         yield own.model_copy(update={"score": best, "why": why, "rows": (*rows, *others)[:ROWS_SHOWN]})

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import socket
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -12,6 +13,7 @@ import hypothesis
 import numpy as np
 import pytest
 
+from eval.judge import driver
 from eval.judge.driver import LocalJudge
 from eval.languages.toolchain import ToolchainLanguage
 from ingest import reading
@@ -146,8 +148,11 @@ def kb(home: Path, embedder: HashEmbedder) -> Iterator[KnowledgeBase]:
 
 @pytest.fixture
 def manuals(tmp_path: Path) -> Path:
+    return written_manuals(tmp_path / "manuals")
+
+
+def written_manuals(root: Path) -> Path:
     """A small folder of manuals of two sibling chips that differ in one number."""
-    root = tmp_path / "manuals"
     for target, kib in (("mi300x", 64), ("mi355x", 160)):
         (root / target).mkdir(parents=True)
         (root / target / "memory.md").write_text(
@@ -161,6 +166,13 @@ def manuals(tmp_path: Path) -> Path:
             encoding="utf-8",
         )
     return root
+
+
+@pytest.fixture
+def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge's process tries no session again: tests run beside each other, so that most sessions are disturbed."""
+    script = Path(__file__).with_name("eval") / "judge_tried_once.py"
+    monkeypatch.setattr(driver, "PROCESS", (sys.executable, "-P", str(script)))
 
 
 @pytest.fixture

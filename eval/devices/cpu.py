@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from eval.clock.baseline_sources import worker_settings
-from eval.devices.device import CaseSizes, TimingDevice, Verdict
+from eval.devices.device import CaseSizes, TimingDevice
 from eval.languages.registry import TORCH
 from eval.roofline import tensor_bytes
-from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.launch import load_early
-from kb.types.evidence import CaseResult
-from kb.types.kernels import Candidate
 from kb.types.target import Isa
 from kb.types.timing import WIN_SESSIONS
-
-if TYPE_CHECKING:
-    from eval.oracle.cases import Case
-
 
 KEPT_BYTES = 32 << 20
 """The largest inputs of which several sets of baselines keep copies."""
@@ -43,13 +36,3 @@ class Cpu(TimingDevice):
     def baseline_limits(self) -> Mapping[str, Any]:
         size = sum(map(tensor_bytes, self.setup.interface.inputs))
         return {"room": lambda _: WIN_SESSIONS if size <= KEPT_BYTES else 1}
-
-    def judge(
-        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Verdict:
-        from eval.clock.sessions import time_candidate
-
-        trial = self.trial(candidate, language)
-        log = trial.check(cases, results)
-        timing, busy = time_candidate(trial, self.baselines, cases, workload=self.setup.workload)
-        return self.timed_verdict(timing, (busy, *self.baselines.notes), log)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from eval.clock.baseline_sources import SOURCES, settings_for
 from eval.languages.registry import TORCH
+from eval.machine import CpuUse
 from eval.roofline import bottleneck, implausible, task_roofline
 from eval.supervisor.language import JudgedLanguage
 from eval.supervisor.settings import ALL_GUARDS, Guard, Spent
 from eval.worker.fault import Fault
-from kb.errors import FactError, JudgeError
+from kb.errors import JudgeError
 from kb.types.evidence import Bottleneck, CaseResult, Grade, KernelScreen, Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Candidate, Interface, Task, Workload
 from kb.types.target import Isa
-from kb.types.timing import Timing
+from kb.types.timing import WIN_SESSIONS, Timing
 
 if TYPE_CHECKING:  # these import torch, which the driver does not load
     from eval.clock.baselines import Baselines
@@ -30,6 +32,9 @@ if TYPE_CHECKING:  # these import torch, which the driver does not load
 
 SURPRISING, NEAR_ROOFLINE = 3.0, 0.95
 """A win by more than the one factor, or that reaches more than the other share of a rate, is checked a second time."""
+CHECKS_AHEAD = 3
+"""Workers that start in advance to check candidates, where there is a warm pool: a wrong one is refused before the next
+worker has started."""
 QUICK_S = 20.0
 """Time limit for one build or call where only a quick timing is asked for."""
 DOUBT = "code that answers in the worker's place could hide {:.0f} us a call, more than this win: read the source"
@@ -167,11 +172,8 @@ class Device(ABC):
 
     def attainable(self) -> tuple[str, ...]:
         """The roofline of the task in words; empty if the target's rates are unknown."""
-        try:
-            bound = task_roofline(self.setup.interface, self.setup.facts).ceilings[0]
-        except FactError:
-            return ()
-        return (f"at best {bound} [kb cite {bound.fact.citation.id}]",)
+        longest = task_roofline(self.setup.interface, self.setup.facts).ceilings[:1]
+        return tuple(f"at best {bound} [kb cite {bound.fact.citation.id}]" for bound in longest)
 
 
 class TimingDevice(Device):
@@ -212,12 +214,38 @@ class TimingDevice(Device):
     def start(self) -> None:
         self.baselines.start()
 
+    def judge(
+        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
+    ) -> Verdict:
+        from eval.clock.sessions import time_candidate
+
+        trial = self.trial(candidate, language)
+        trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
+        with self._memory_that_suffices():
+            log = trial.check(cases, results)
+            with self._turn():
+                timing, busy = time_candidate(trial, self.baselines, cases, self._watch, self.setup.workload)
+                return self.timed_verdict(timing, (busy, *self.baselines.notes), log)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """Have the device alone, when all that starts has started."""
+        return nullcontext()
+
+    def _memory_that_suffices(self) -> AbstractContextManager[None]:
+        """Raises Fault or JudgeError if the device's own memory is full; a CPU has swap."""
+        return nullcontext()
+
+    def _watch(self) -> CpuUse:
+        """Start to watch what else the machine does."""
+        return CpuUse()
+
     def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
         from eval.clock.quick_timing import quick_time_us
 
         guards = self.setup.guards - {Guard.OVERWRITING, Guard.REST}
         trial = self.trial(candidate, language, call_s=min(QUICK_S, self.setup.call_s), guards=guards)
-        return quick_time_us(trial, self.baselines)
+        with self._turn(), self._memory_that_suffices():
+            return quick_time_us(trial, self.baselines)
 
     def close(self) -> None:
         if baselines := vars(self).get("baselines"):

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 from eval.clock.baseline_sources import gpu_sources
 from eval.clock.memory_plan import MemoryPlan
 from eval.devices.device import CaseSizes, TimingDevice, Verdict
-from eval.machine import present_gpu, usable_cores
+from eval.machine import CpuUse, present_gpu, usable_cores
 from eval.roofline import IMPLAUSIBLE, least_bytes
 from eval.supervisor.language import JudgedLanguage
 from eval.worker.fault import Fault
 from kb.errors import JudgeError
-from kb.types.evidence import CaseResult, Outcome
+from kb.types.evidence import Outcome
 from kb.types.kernels import Candidate, Interface
 from kb.types.target import Isa
-from kb.types.timing import WIN_SESSIONS, Timing
+from kb.types.timing import Timing
 
 if TYPE_CHECKING:
     from eval.clock.nvml import Nvml
-    from eval.oracle.cases import Case
     from eval.supervisor.device_memory import DeviceMemory
     from eval.supervisor.trial import Trial
     from eval.supervisor.warm_pool import WarmPool
@@ -37,8 +36,6 @@ WRITABLE = ("/proc/self",)
 """It names its threads there."""
 AT_ONCE = max(4, len(usable_cores()) // 2)
 """Baselines that start at the same time. Most of the time each compiles on one core; the others are for candidates."""
-CHECKS_AHEAD = 3
-"""Workers that start in advance to check candidates: a wrong one is refused before the next worker has started."""
 ROOMY_BYTES = 32 << 30
 """Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
 context."""
@@ -84,23 +81,10 @@ class Gpu(TimingDevice):
         if self._plan.starts_beside_cases:  # otherwise they start when they are timed
             super().start()
 
-    def judge(
-        self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]
-    ) -> Verdict:
+    def _watch(self) -> CpuUse:
         from eval.clock.gpu_use import GpuUse
-        from eval.clock.sessions import time_candidate
 
-        trial, baselines = self.trial(candidate, language), self.baselines
-        trial.start_warm_workers(checks=CHECKS_AHEAD, sessions=WIN_SESSIONS)
-        with self._memory_that_suffices():
-            log = trial.check(cases, results)
-            with self._turn():
-                timing, busy = time_candidate(trial, baselines, cases, GpuUse, self.setup.workload)
-                return self.timed_verdict(timing, (busy, *baselines.notes), log)
-
-    def quick_time_us(self, candidate: Candidate, language: JudgedLanguage) -> float:
-        with self._turn(), self._memory_that_suffices():
-            return super().quick_time_us(candidate, language)
+        return GpuUse()
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

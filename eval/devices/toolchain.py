@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class ToolchainDevice(Device):
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
         """Name the outcome that the toolchain gives to this message, and add the variant and the cited limit."""
         detail = " ".join((fault.detail.rstrip(), *(f"({name}={value})" for name, value in variant.items())))
-        rule = self._toolchain.rule_for(fault.detail)
+        rule = next((rule for rule in self._toolchain.messages if re.search(rule.pattern, fault.detail)), None)
         if rule is None or fault.outcome in (Outcome.INCORRECT, Outcome.FORBIDDEN, Outcome.FORGED):
             return Fault(fault.outcome, detail, fault.case)
         limit = one_value(self.setup.facts, *rule.quantity.split(", ")) if rule.quantity else None

@@ -29,6 +29,7 @@ ANSWER_S = 1800.0
 KNOWS_S = 2.0
 """A judge that stays and knows its assignment says so within this time."""
 LOG = ".log"
+PROCESS = (sys.executable, "-P", "-m", "eval.judge.process")
 _STAYING: list[subprocess.Popen[bytes]] = []
 """Judges that this process has started and does not end: Python warns of the end of a Popen before its process."""
 JUDGES_MEMORY = {**REUSED_MEMORY, "PYTORCH_ALLOC_CONF": "expandable_segments:True"}
@@ -134,7 +135,7 @@ class LocalJudge:
         stays = [str(stay.path), str(stay.waits_s)] if stay else []
         with stay.path.with_suffix(LOG).open("wb") if stay else nullcontext(STDERR) as said:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "eval.judge.process", *map(str, handles), *stays],
+                [*PROCESS, *map(str, handles), *stays],
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=handles, start_new_session=bool(stay),
                 env={**os.environ, **variables},
             )  # fmt: skip

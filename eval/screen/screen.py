@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from eval.regular_file import regular_text
 from eval.screen.amd import AMD
@@ -35,10 +35,8 @@ Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
-class Record(Frozen):
+class Record(Frozen, strict=True):
     """The record that eval.worker.adapters.cross_compile makes of a kernel, passed on by a worker."""
-
-    model_config = ConfigDict(strict=True)
 
     kernel: str = Field(pattern=r"^[A-Za-z0-9_]+$", max_length=1000)
     num_warps: Positive

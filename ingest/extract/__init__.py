@@ -6,14 +6,14 @@ Only what is fully understood becomes a fact. Rules for prose were cut: on two c
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ingest.builder import BlockKind, ParsedDocument
 from ingest.extract.instructions import instruction_shapes
 from ingest.extract.subjects import UNKNOWN, Subjects
 from ingest.extract.tables import table_facts
 from ingest.facts import introduced
-from kb.catalog import FactRecord
-from kb.types.records import Form
+from kb.types.records import FactRecord
 
 
 def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> Iterator[FactRecord]:
@@ -29,9 +29,4 @@ def extracted(document: ParsedDocument, *, title: str, subjects: Subjects) -> It
             text = document.text[block.start : block.end]
             around = subjects.of_headings(headings) or (subjects.own,)
             shapes = () if UNKNOWN in around else instruction_shapes(text, block.start, around, subjects)
-            for found in (*facts, *shapes):
-                number = None if "x" in found.value else float(found.value)
-                yield FactRecord(
-                    block.section, found.target, found.quantity, found.value, number, found.unit,
-                    ", ".join(found.conditions), "", found.start, found.end, Form.TABLE,
-                )  # fmt: skip
+            yield from (replace(found, section=block.section) for found in (*facts, *shapes))

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from ingest.extract.labels import OTHER_UNIT, Label, conditions, share
 from ingest.extract.subjects import Subjects
 from ingest.extract.values import Value, values
 from kb.facts.quantities import Quantity
+from kb.types.records import FactRecord, Form
 
 _CELL_REST = re.compile(
     r"[^\w/%]*(?:up to\s*)?(?:\bper\s+(?:\d+\s+)?[\w-]+(?:\s(?:unit|block))?s?|each|\([^)]*\)|/\s?[\w-]+)?[^\w%]*",
@@ -21,18 +21,12 @@ _PER = re.compile(r"\bper\s+$", re.IGNORECASE)
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>|[*`_\[\]]")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFact:
-    """A fact as a text states it, before it has a place in a document."""
-
-    target: str
-    quantity: str
-    value: str
-    unit: str
-    conditions: tuple[str, ...]
-    start: int
-    """Start of the value's span in the text that was read."""
-    end: int
+def read_fact(
+    target: str, quantity: str, value: str, unit: str, conditions: Sequence[str], start: int, end: int
+) -> FactRecord:
+    """A fact in no section yet; `start` and `end` are those of its span."""
+    number, said = None if "x" in value else float(value), ", ".join(conditions)
+    return FactRecord(None, target, quantity, value, number, unit, said, "", start, end, Form.TABLE)
 
 
 def cell_facts(
@@ -42,7 +36,7 @@ def cell_facts(
     labels: Sequence[str],
     around: Sequence[str],
     subjects: Subjects,
-) -> Iterator[FoundFact]:
+) -> Iterator[FactRecord]:
     """Yield the facts of one cell for each of `targets`; none if not all that the labels or the cell say is understood.
 
     Args:
@@ -62,7 +56,7 @@ def cell_facts(
         if "per" in quantity.needs and quantity.per != "device" and not share([piece, *texts]):
             continue
         for own, target in product(conditions(quantity, [piece, *texts]), targets):
-            yield FoundFact(target, quantity.name, number, unit, tuple(own), *span)
+            yield read_fact(target, quantity.name, number, unit, own, *span)
 
 
 def pieces(text: str) -> list[str]:

@@ -6,9 +6,10 @@ The forms are those of the LLVM 22 User Guide for AMDGPU Backend and of the PTX 
 import re
 from collections.abc import Iterator
 
-from ingest.extract.cells import FoundFact
+from ingest.extract.cells import read_fact
 from ingest.extract.subjects import UNKNOWN, Subjects
 from kb.facts.quantities import SHAPE
+from kb.types.records import FactRecord
 
 _MFMA = re.compile(
     r"\bv_(?P<kind>s?mfmac?)_(?:scale_)?[a-z]\d+_(?P<shape>\d+x\d+x\d+)_?(?:\d+b_)?(?P<type>f16|bf16|f32|xf32|f64|i8|fp8|bf8|f8f6f4)\w*"
@@ -29,7 +30,7 @@ _LONGEST_NAME = 80
 """Characters of an instruction's name that are kept as a condition."""
 
 
-def instruction_shapes(text: str, at: int, around: tuple[str, ...], subjects: Subjects) -> Iterator[FoundFact]:
+def instruction_shapes(text: str, at: int, around: tuple[str, ...], subjects: Subjects) -> Iterator[FactRecord]:
     """Yield one fact for each shape and operand type that instructions name in `text`, which begins at `at`."""
     seen: set[tuple[str, str]] = set()
     for match in (*_MFMA.finditer(text), *_MMA.finditer(text)):
@@ -44,7 +45,7 @@ def instruction_shapes(text: str, at: int, around: tuple[str, ...], subjects: Su
             named = subjects.most_specific(n.name for n in subjects.named(line)) or around
             for target in () if UNKNOWN in named else named:
                 conditions = (dtype, density, "matrix", match.group().rstrip(".").split()[0][:_LONGEST_NAME])
-                yield FoundFact(target, "matrix_shape", shape, SHAPE, conditions, at + start, at + start + len(line))
+                yield read_fact(target, "matrix_shape", shape, SHAPE, conditions, at + start, at + start + len(line))
 
 
 def _spelt(match: re.Match[str], line: str) -> Iterator[tuple[str, str]]:

@@ -46,13 +46,10 @@ class Subjects:
         parents = {t.parent for t in targets}
         self._makers = {t.name for t in targets if t.parent == ROOT and t.name in parents} - family
         self._siblings = siblings_of(targets, own)
-        self._cached = lru_cache(CACHED_TEXTS)(self._find)
+        self.named = lru_cache(CACHED_TEXTS)(self._named)
 
-    def named(self, text: str) -> tuple[Mention, ...]:
+    def _named(self, text: str) -> tuple[Mention, ...]:
         """Return every mention of a target or of an unknown product, in order."""
-        return self._cached(text)
-
-    def _find(self, text: str) -> tuple[Mention, ...]:
         found = self._known(text)
         taken = {at for n in found for at in range(n.start, n.end)}
         found += [

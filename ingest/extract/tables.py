@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingest.builder import Row, Table
-from ingest.extract.cells import FoundFact, begins_with_value, cell_facts, only_value, plain
+from ingest.extract.cells import begins_with_value, cell_facts, only_value, plain
 from ingest.extract.labels import Label
 from ingest.extract.subjects import UNKNOWN, Subjects
+from kb.types.records import FactRecord
 
 _CAPABILITY_TABLE = re.compile(r"(?i:compute capabilit|sm version)|^\s*CC\s*$")
 _NO_HARDWARE = re.compile(
@@ -19,7 +20,7 @@ _NO_HARDWARE = re.compile(
 a chip: memories by manufacturer, crystals by accuracy."""
 
 
-def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subjects: Subjects) -> Iterator[FoundFact]:
+def table_facts(table: Table, *, headings: Sequence[str], above: str = "", subjects: Subjects) -> Iterator[FactRecord]:
     """Yield the facts of one table whose owners are named and whose labels are fully understood.
 
     Spans are in the document.

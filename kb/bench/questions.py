@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kb.errors import SourceError
 from kb.types.base import reason_of
@@ -21,16 +21,12 @@ _MARKUP = re.compile(r"[`*_|\\+=~^]+")
 _ENTITIES = {"&nbsp;": " ", "&#160;": " ", "&lt;": "<", "&gt;": ">", "&amp;": "&"}
 
 
-class GoldPassage(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class GoldPassage(BaseModel, frozen=True):
     path: str
     must: tuple[str, ...]
 
 
-class Question(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class Question(BaseModel, frozen=True):
     id: str
     target: str | None = None
     kind: str = ""

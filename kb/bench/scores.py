@@ -78,11 +78,6 @@ def reciprocal_rank(rank: int | None) -> float:
     return 1 / rank if rank and rank <= RANKS else 0.0
 
 
-def _ndcg(a: Answered) -> float:
-    """nDCG with one relevant passage: the ideal ranking has it first."""
-    return 1 / math.log2(a.rank + 1) if a.rank and a.rank <= RANKS else 0.0
-
-
 def _mean(values: Sequence[float]) -> float:
     return fmean(values) if values else math.nan
 
@@ -91,6 +86,6 @@ MEASURES: dict[str, Callable[[Answered], float]] = {
     "hit@1": lambda a: a.rank == 1,
     "hit@5": lambda a: a.rank is not None and a.rank <= 5,
     "MRR@10": lambda a: reciprocal_rank(a.rank),
-    "nDCG@10": _ndcg,
+    "nDCG@10": lambda a: 1 / math.log2(a.rank + 1) if a.rank and a.rank <= RANKS else 0.0,  # the ideal has it first
     **{f"within {budget}": _is_within(index) for index, budget in enumerate(BUDGETS)},
 }

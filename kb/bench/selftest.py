@@ -4,7 +4,7 @@ import math
 import platform
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import groupby
 from typing import Literal
 
@@ -215,17 +215,13 @@ def _same(kb: KnowledgeBase, task: str, target: str, count: int, tell: Tell) -> 
                     hint="please report it with the output of `kb doctor`",
                 )
             sessions += evidence.timing.sessions
-    found = _counted(task, sessions)
-    tell(found)
-    return found
-
-
-def _counted(task: str, sessions: Sequence[Session]) -> Same:
     clean = [session for session in sessions if session.others <= MOST_OTHERS]
-    return Same(
+    found = Same(
         task=task,
         sessions=len(sessions),
         won=sum(session.low > WIN_MARGIN for session in clean),
         busy=len(sessions) - len(clean),
         speedups=tuple(round(session.speedup, 3) for session in clean),
     )
+    tell(found)
+    return found

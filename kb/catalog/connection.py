@@ -216,28 +216,26 @@ def storage_errors(home: Path) -> Iterator[None]:
     """Turn errors of the system or of SQLite about `home` into kb's StoreErrors."""
     try:
         yield
-    except OSError as error:
+    except (OSError, sqlite3.DatabaseError) as error:
+        raise _store_error(error, home) from error
+
+
+def _store_error(error: OSError | sqlite3.DatabaseError, home: Path) -> StoreError:
+    full = DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk")
+    owned = "set KB_HOME to a folder you own"
+    if isinstance(error, OSError):
         if error.errno == errno.ENOSPC:
-            raise DiskFullError(
-                f"no space left for {home}", hint="free space or set KB_HOME to another disk"
-            ) from error
+            return full
         if _is_read_only(error):
-            raise ReadOnlyError(
-                f"{home} cannot be written: {error.strerror}", hint="set KB_HOME to a folder you own"
-            ) from error
-        raise StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another") from error
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "full" in text or ("disk I/O" in text and shutil.disk_usage(home).free < MIN_FREE_BYTES):
-            raise DiskFullError(
-                f"no space left for {home}", hint="free space or set KB_HOME to another disk"
-            ) from error
-        if "locked" in text or "busy" in text:
-            raise LockedError(
-                f"the catalog in {home} is busy: {text}", hint="wait for the other process and try again"
-            ) from error
-        if isinstance(error, sqlite3.OperationalError) and _is_read_only(error):
-            raise ReadOnlyError(f"{home} cannot be written: {text}", hint="set KB_HOME to a folder you own") from error
-        if "malformed" in text or "not a database" in text:
-            raise CorruptError(f"the catalog in {home} is damaged: {text}", hint="`kb doctor --repair`") from error
-        raise StoreError(f"the catalog in {home}: {text}", hint="`kb doctor` checks it") from error
+            return ReadOnlyError(f"{home} cannot be written: {error.strerror}", hint=owned)
+        return StoreError(f"{home}: {error}", hint="check the folder, or set KB_HOME to another")
+    text = str(error)
+    if "full" in text or ("disk I/O" in text and shutil.disk_usage(home).free < MIN_FREE_BYTES):
+        return full
+    if "locked" in text or "busy" in text:
+        return LockedError(f"the catalog in {home} is busy: {text}", hint="wait for the other process and try again")
+    if isinstance(error, sqlite3.OperationalError) and _is_read_only(error):
+        return ReadOnlyError(f"{home} cannot be written: {text}", hint=owned)
+    if "malformed" in text or "not a database" in text:
+        return CorruptError(f"the catalog in {home} is damaged: {text}", hint="`kb doctor --repair`")
+    return StoreError(f"the catalog in {home}: {text}", hint="`kb doctor` checks it")

@@ -70,7 +70,7 @@ class DocumentTables(Database):
             sections=row["sections"],
             passages=row["passages"],
             tables=len(tables),
-            rows=sum(map(_rows, tables)),
+            rows=sum(table.count("\n|") + 1 - 2 * len(_RULE.findall(table)) for table in tables),
             code_blocks=code_blocks,
             facts=row["facts"],
             warnings=json.loads(row["warnings"]),
@@ -125,23 +125,22 @@ class DocumentTables(Database):
 
     def last_line(self, source: str) -> int:
         """The last line (in a PDF: page) with a passage; 0 if the document has none."""
-        row = self._one(
-            "SELECT max(c.line_end) AS n FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?",
-            (source,),
-        )
-        return int(row["n"] or 0) if row else 0
+        query = "SELECT max(c.line_end) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.source = ?"
+        return int(self._all(query, (source,))[0][0] or 0)
 
-    def place(self, key: str) -> tuple[str, int] | None:
-        """Document source and passage id for the passage, row or fact cited as `key`; None if there is none."""
+    def place(self, key: str) -> tuple[str, int, int] | None:
+        """Document source, passage id and start of the passage in the document's text, in characters, for the passage,
+        row or fact cited as `key`; None if there is none.
+        """
         row = self._one(
-            """SELECT d.source, c.id FROM chunk c JOIN document d ON d.id = c.document_id
+            """SELECT d.source, c.id, c.start FROM chunk c JOIN document d ON d.id = c.document_id
                WHERE c.key = :key OR c.id IN (
                    SELECT chunk_id FROM table_row WHERE key = :key
                    UNION ALL SELECT p.id FROM fact f JOIN chunk p ON p.document_id = f.document_id
                              AND p.start <= f.start AND f.start < p.end WHERE f.key = :key)""",
             {"key": key},
         )
-        return (row["source"], row["id"]) if row else None
+        return (row["source"], row["id"], row["start"]) if row else None
 
     def span(self, key: str) -> tuple[int, int] | None:
         """Where the row or fact cited as `key` starts and ends in the text of its passage; None if it is neither."""
@@ -154,10 +153,6 @@ class DocumentTables(Database):
             {"key": key},
         )
         return (row["start"], row["end"]) if row else None
-
-    def start_of(self, chunk: int) -> int:
-        """Where a chunk starts in the text of its document, in characters."""
-        return int(self._all("SELECT start FROM chunk WHERE id = ?", (chunk,))[0]["start"])
 
     def heading_path(self, document_id: int, section: int) -> tuple[str, ...]:
         """Titles from the outermost enclosing section down to `section`."""
@@ -183,7 +178,3 @@ def _document(row: dict[str, Any]) -> Document:
     file = json.loads(row.pop("stamp"))[0]
     day = datetime.fromtimestamp(file[2] / 1e9, UTC).date().isoformat() if len(file) > 1 else ""
     return Document(**row, changed_on=day)
-
-
-def _rows(table: str) -> int:
-    return table.count("\n|") + 1 - 2 * len(_RULE.findall(table))

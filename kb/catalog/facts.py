@@ -5,13 +5,15 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from kb.catalog.citations import Places, Trails, check, unpacked_lines
 from kb.catalog.database import among
 from kb.catalog.documents import DocumentTables
 from kb.types.fact import Fact
-from kb.types.records import DocumentRecord, FactRecord, Form, text_digest
+from kb.types.records import FactRecord, Form, text_digest
 
 _FACT_FIELDS = tuple(name for name in Fact.model_fields if name != "citation")
 _FACT = """SELECT f.*, d.path, d.sha256, d.trust, d.version, substr(d.text, f.start + 1, f.end - f.start) AS quote
@@ -33,6 +35,8 @@ class Decided(NamedTuple):
 
 
 class FactTables(DocumentTables):
+    """The facts of a catalog, and what it has of each target."""
+
     def facts(self, targets: Collection[str] | None, *, quantities: Collection[str] | None = None) -> list[Fact]:
         """All facts of `quantities` about `targets` (None: of and about all), in the order of their documents."""
         about, names = among(targets, column="f.target")
@@ -74,25 +78,44 @@ class FactTables(DocumentTables):
         rows = self._all("SELECT key, verdict, reason, at, condition FROM fact_verdict ORDER BY key")
         return {key: Decided(*decided) for key, *decided in rows}
 
-    def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str, at: str) -> None:
-        """Replace the decisions about these facts, all or none; None removes them."""
+    def put_decisions(self, keys: Collection[str], verdict: str | None, *, reason: str) -> None:
+        """Replace the decisions about these facts by those of now, all or none; None removes them."""
         with self._transaction() as db:
             db.executemany("DELETE FROM fact_verdict WHERE key = ?", ((key,) for key in keys))
             if verdict is not None:
-                rows = ((key, verdict, reason, at) for key in keys)
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                rows = ((key, str(verdict), reason, now) for key in keys)
                 db.executemany("INSERT INTO fact_verdict VALUES (?, ?, ?, ?, '')", rows)
 
-    def _put_facts(self, document_id: int, document: DocumentRecord, answers: Sequence[FactRecord]) -> None:
-        """Store the document's facts, and those of readers' answers whose quote it has."""
-        places = Places.in_document(document)
-        for fact in document.facts:
-            self._put_fact(document_id, fact, document.text, places)
-        self._add_facts(document_id, answers, document.text, lambda: Places.in_document(document))
+    def count_by_target(self) -> dict[str, int]:
+        """Number of documents of each target that has some."""
+        rows = self._all("SELECT target, count(*) AS n FROM document GROUP BY target ORDER BY 1")
+        return {row["target"]: row["n"] for row in rows}
+
+    def count_of_target(self, target: str) -> dict[str, int]:
+        """Numbers of documents, passages, facts and verdicts on facts of one target."""
+        row = self._all(
+            """SELECT (SELECT count(*) FROM document WHERE target = :target) AS documents,
+                      (SELECT count(*) FROM chunk c JOIN document d ON d.id = c.document_id WHERE d.target = :target)
+                          AS passages,
+                      (SELECT count(*) FROM fact WHERE target = :target) AS facts,
+                      (SELECT count(*) FROM fact_verdict WHERE key IN (SELECT key FROM fact WHERE target = :target))
+                          AS verdicts""",
+            {"target": target},
+        )[0]
+        return dict(row)
+
+    def remove_target(self, target: str) -> None:
+        """Delete the documents of a target, and the facts about it in others, in one transaction."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM main.document WHERE target = ?", (target,))
+            db.execute("DELETE FROM fact WHERE target = ?", (target,))
 
     def _put_fact(self, document_id: int, fact: FactRecord, document: str, places: Places) -> str:
-        """Store a fact and return its key, which does not depend on other facts of the same sentence."""
+        """Store a fact and return its key: it says what the fact says, whatever others the sentence states."""
         text = document[fact.start : fact.end]
-        place = place_of_fact(fact, text, places)
+        said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
+        place = places.of(fact.section, fact.start, fact.end, "fact" + said)
         if not self._one("SELECT 1 FROM fact WHERE key = ? AND document_id = ?", (place["key"], document_id)):
             self._insert("fact", {"document_id": document_id, "digest": text_digest(text), **asdict(fact), **place})
         return str(place["key"])
@@ -100,8 +123,10 @@ class FactTables(DocumentTables):
     def add_facts(self, source: str, facts: Sequence[FactRecord]) -> list[str]:
         """Add readers' answers to a document and return their keys; a fact that is stored already stays as it is."""
         [row] = self._all("SELECT id, origin, text, lines FROM document WHERE source = ?", (source,))
+        lines, sections = unpacked_lines(row["lines"]), self.sections(row["id"])
         with self._transaction():
-            return self._add_facts(row["id"], facts, row["text"], self._places_of(row))
+            places = partial(Places, row["origin"], row["text"], lines, sections)
+            return self._add_facts(row["id"], facts, row["text"], places)
 
     def _add_facts(
         self, document_id: int, facts: Sequence[FactRecord], text: str, places: Callable[[], Places]
@@ -123,28 +148,14 @@ class FactTables(DocumentTables):
         before = self.text(source) if rows else ""
         found = []
         for row in rows:
-            fact, quote = record_of(row), row["quote"]
+            quote, names = row["quote"], (field.name for field in fields(FactRecord))
+            fact = FactRecord(**{name: row[name] for name in names})
             starts = [place.start() for place in re.finditer(re.escape(quote), text)]
             if starts:
                 start = starts[min(before.count(quote, 0, fact.start), len(starts) - 1)]
                 found.append(replace(fact, start=start, end=start + len(quote)))
         return found
 
-    def _places_of(self, document: sqlite3.Row) -> Callable[[], Places]:
-        """Makes new `Places` in a stored document, from its id, origin, text and lines."""
-        lines, sections = unpacked_lines(document["lines"]), self.sections(document["id"])
-        return lambda: Places(document["origin"], document["text"], lines, sections)
-
     def _fact(self, row: sqlite3.Row, trails: Trails) -> Fact:
         check(row, text_digest(row["quote"]))
         return Fact(**{name: row[name] for name in _FACT_FIELDS}, citation=trails.citation(row))
-
-
-def record_of(row: sqlite3.Row) -> FactRecord:
-    return FactRecord(**{field.name: row[field.name] for field in fields(FactRecord)})
-
-
-def place_of_fact(fact: FactRecord, text: str, places: Places) -> dict[str, object]:
-    """The place of a fact whose span is `text`; its key holds what the fact says."""
-    said = "\x1f".join((fact.target, fact.quantity, fact.value, fact.unit, fact.condition, text))
-    return places.of(fact.section, fact.start, fact.end, "fact" + said)

@@ -5,13 +5,14 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from functools import partial
 
 from kb.catalog.citations import Places, Trails, check, packed_lines, unpacked_lines
 from kb.catalog.connection import storage_errors
 from kb.catalog.database import among
+from kb.catalog.facts import FactTables
 from kb.catalog.health import Health
 from kb.catalog.symbols import SymbolTables
-from kb.catalog.targets import TargetTables
 from kb.catalog.vectors import VectorTables
 from kb.catalog.vocabulary import VocabularyTables
 from kb.catalog.words import identifier_words, target_word, within
@@ -34,7 +35,7 @@ _ROW = """SELECT r.*, c.document_id, c.section, d.path, d.sha256, substr(d.text,
           FROM table_row r JOIN chunk c ON c.id = r.chunk_id JOIN document d ON d.id = c.document_id"""
 
 
-class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health):
+class Catalog(FactTables, SymbolTables, VocabularyTables, VectorTables, Health):
     """An open catalog; not for use by several threads."""
 
     # Documents
@@ -47,11 +48,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
 
     def digests(self, sources: Collection[str]) -> dict[str, str]:
         """SHA-256 by source, for those of `sources` that are stored."""
-        rows = self._all(
-            "SELECT source, sha256 FROM document WHERE source IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(sources)),),
-        )
-        return {row["source"]: row["sha256"] for row in rows}
+        limit, names = among(sources, column="source")
+        return dict(map(tuple, self._all(f"SELECT source, sha256 FROM document WHERE true {limit}", names)))
 
     @contextmanager
     def bulk(self) -> Iterator[None]:
@@ -82,7 +80,10 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             for ordinal, section in enumerate(document.sections):
                 self._insert("section", {"document_id": document_id, "ordinal": ordinal, **asdict(section)})
             self._put_chunks(document_id, document)
-            self._put_facts(document_id, document, answers)
+            places = Places.in_document(document)
+            for fact in document.facts:
+                self._put_fact(document_id, fact, document.text, places)
+            self._add_facts(document_id, answers, document.text, partial(Places.in_document, document))
             if model is not None:
                 self._put_unembedded(document.window_digests(), model)
 
@@ -181,12 +182,9 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
         return [r["id"] for r in rows if r["steps"] < 0], [r["id"] for r in rows if r["steps"] > 0]
 
     def targets_of(self, chunks: Collection[int]) -> dict[int, str]:
-        rows = self._all(
-            "SELECT c.id, d.target FROM chunk c JOIN document d ON d.id = c.document_id "
-            "WHERE c.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(chunks)),),
-        )
-        return {row["id"]: row["target"] for row in rows}
+        limit, ids = among(chunks, column="c.id")
+        query = f"SELECT c.id, d.target FROM chunk c JOIN document d ON d.id = c.document_id WHERE true {limit}"
+        return {row["id"]: row["target"] for row in self._all(query, ids)}
 
     # Passages and rows; each is checked against the document before it is returned
 
@@ -197,12 +195,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
             CitationError: a passage is gone or differs from the text of its document.
         """
         trails = Trails(self.heading_path)
-        rows = {
-            row["id"]: row
-            for row in self._all(
-                f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(map(int, chunk_ids))),)
-            )
-        }
+        limit, ids = among([*map(int, chunk_ids)], column="c.id")
+        rows = {row["id"]: row for row in self._all(f"{_CHUNK} WHERE true {limit}", ids)}
         if gone := [i for i in chunk_ids if int(i) not in rows]:
             raise CitationError(f"{len(gone)} passages are no longer stored", hint="search again")
         return [self._passage(rows[int(i)], trails) for i in chunk_ids]
@@ -221,8 +215,8 @@ class Catalog(TargetTables, SymbolTables, VocabularyTables, VectorTables, Health
     def rows(self, row_ids: Sequence[int]) -> list[TableRow]:
         """The table rows with these ids, in this order; errors as in `passages`."""
         trails = Trails(self.heading_path)
-        found = self._all(f"{_ROW} WHERE r.id IN (SELECT value FROM json_each(?))", (json.dumps(list(row_ids)),))
-        rows = {row["id"]: self._row(row, trails) for row in found}
+        limit, ids = among(row_ids, column="r.id")
+        rows = {row["id"]: self._row(row, trails) for row in self._all(f"{_ROW} WHERE true {limit}", ids)}
         return [rows[i] for i in row_ids]
 
     def row(self, key: str) -> TableRow | None:

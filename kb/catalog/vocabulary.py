@@ -1,10 +1,9 @@
 """Look up words and names in the documents of some targets."""
 
-import json
 import re
 from collections.abc import Collection, Sequence
 
-from kb.catalog.database import Database
+from kb.catalog.database import Database, among
 from kb.catalog.words import is_identifier, match_expression, scope_words, within
 
 
@@ -28,10 +27,6 @@ class VocabularyTables(Database):
         }
         return {word: rows[0][0] / max(1, total[0][0]) for word, rows in counts.items()}
 
-    def has_phrase(self, phrase: str, *, targets: Collection[str]) -> bool:
-        """Whether a passage of `targets` contains `phrase`, compared by word stems, with or without its hyphens."""
-        return bool(self.texts_with([phrase, phrase.replace("-", "")], targets=targets, limit=1))
-
     def passages_with(
         self, name: str, *, columns: Collection[str], targets: Collection[str] | None, limit: int
     ) -> list[tuple[int, str]]:
@@ -53,18 +48,13 @@ class VocabularyTables(Database):
         all the text.
         """
         pattern = f"*[^a-z0-9]{word.lower()}{'[^a-z0-9]' if whole else ''}*"
-        return bool(
-            self._all(
-                """SELECT 1 FROM document WHERE target IN (SELECT value FROM json_each(?))
-                   AND lower(' ' || text || ' ') GLOB ? LIMIT 1""",
-                (json.dumps(sorted(targets)), pattern),
-            )
-        )
+        scope, names = among(targets, column="target")
+        query = f"SELECT 1 FROM document WHERE true {scope} AND lower(' ' || text || ' ') GLOB ? LIMIT 1"
+        return bool(self._all(query, (*names, pattern)))
 
     def names(self, beginning: str, *, targets: Collection[str]) -> set[str]:
         """Identifiers in the documents of `targets` that begin with `beginning` in any case, as they are written."""
-        rows = self._all(
-            "SELECT text FROM document WHERE target IN (SELECT value FROM json_each(?))", (json.dumps(sorted(targets)),)
-        )
+        scope, spellings = among(targets, column="target")
+        rows = self._all(f"SELECT text FROM document WHERE true {scope}", spellings)
         name = re.compile(rf"\b{re.escape(beginning)}\w*(?:\.\w+)*", re.ASCII | re.IGNORECASE)
         return {found for row in rows for found in name.findall(row["text"]) if is_identifier(found)}

@@ -44,16 +44,11 @@ for command in (
     *(web.web, serve.serve, doctor.doctor, probe.probe),
 ):
     app.command()(command)
-app.add_typer(facts.app, name="facts")
-app.add_typer(docs.app, name="docs")
-app.add_typer(runs.app, name="runs")
-app.add_typer(batch.app, name="batch")
-app.add_typer(skills.app, name="skills")
-app.add_typer(targets.app, name="targets")
-app.add_typer(toolchains.app, name="toolchains")
-app.add_typer(mcp.app, name="mcp")
-app.add_typer(serve.app, name="people")
-app.add_typer(bench.app, name="bench")
+for name, group in (
+    *(("facts", facts), ("docs", docs), ("runs", runs), ("batch", batch), ("skills", skills), ("targets", targets)),
+    *(("toolchains", toolchains), ("mcp", mcp), ("people", serve), ("bench", bench)),
+):
+    app.add_typer(group.app, name=name)
 
 
 @app.callback(invoke_without_command=True)

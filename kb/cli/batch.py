@@ -100,6 +100,4 @@ def take(folder: Folder, as_json: Json = False) -> None:
     with open_kb() as kb:
         taken = take(kb, folder)
         runs = [run_view(kb.runs.get(name)) for name in taken.runs]
-    show_result(taken, show_taken, as_json=as_json)
-    if taken.missing:
-        raise typer.Exit(1)
+    show_result(taken, show_taken, as_json=as_json, failed=taken.missing)

@@ -70,6 +70,4 @@ def judge(
         found = self_test(kb, target, quick=quick, tell=tell, rounds=rounds)
     if out:
         out.write(found.model_dump_json(indent=2) + "\n")
-    show_result(found, show_self_test, as_json=as_json)
-    if found.failed:
-        raise typer.Exit(1)
+    show_result(found, show_self_test, as_json=as_json, failed=found.failed)

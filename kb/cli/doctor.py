@@ -27,6 +27,5 @@ def doctor(
 
     checks = examine(Settings.load(), repair=repair)
     rows = [(MARKS[c.state], c.name, c.finding + f" → {c.advice}" * bool(c.advice)) for c in checks]
-    show_result(checks, lambda _: show_table((), rows, wrap={2}), as_json=as_json)
-    if any(check.state == "fail" for check in checks):
-        raise typer.Exit(1)
+    failed = any(check.state == "fail" for check in checks)
+    show_result(checks, lambda _: show_table((), rows, wrap={2}), as_json=as_json, failed=failed)

@@ -92,9 +92,7 @@ def import_(
     given = read_lines(file, DecidedFact, "`kb facts export FILE` writes such a file")
     with open_kb() as kb:
         done = import_decisions(kb, given)
-    show_result(done, _show_imported, as_json=as_json)
-    if any(one.outcome == "left out" for one in done):
-        raise typer.Exit(1)
+    show_result(done, _show_imported, as_json=as_json, failed=any(one.outcome == "left out" for one in done))
 
 
 def _show_imported(done: "Sequence[ImportedDecision]") -> None:

@@ -78,9 +78,7 @@ def show_target(
             found, show_it = facts.statements(kb, target, quantity), _show_statements
         else:
             found, show_it = facts.facts(kb, target, quantity, *phrases), _show_facts
-    show_result(found, show_it, as_json=as_json)
-    if not found.facts:
-        raise typer.Exit(1)
+    show_result(found, show_it, as_json=as_json, failed=not found.facts)
 
 
 @app.command()
@@ -226,9 +224,7 @@ def answer(
     given = read_lines(file, FactAnswer, "`kb facts ask` shows the questions and the form of an answer")
     with open_kb() as kb:
         found = facts.answer(kb, target, given)
-    show_result(found, _show_answered, as_json=as_json)
-    if found.refused:
-        raise typer.Exit(1)
+    show_result(found, _show_answered, as_json=as_json, failed=found.refused)
 
 
 def _show_answered(found: "AnsweredFacts") -> None:
@@ -268,9 +264,7 @@ def propose(target: TargetName, author: Authors = None, budget: Allowed = None, 
         asked = sum(not entry.holds for entry in kb.worksheet(target))
         authors, limit = allowed_authors(kb.settings, author or (), budget, requests=asked)
         found = facts.propose(kb, target, authors=authors or ["none"], budget=limit)
-    show_result(found, _show_answered, as_json=as_json)
-    if not found.complete:
-        raise typer.Exit(1)
+    show_result(found, _show_answered, as_json=as_json, failed=not found.complete)
 
 
 def _show_facts(found: "Facts") -> None:

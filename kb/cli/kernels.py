@@ -193,9 +193,7 @@ def submit(
     for said in (*(f"skill written: {name}" for name in done.published), *done.notes):
         notify(said)
     following = done.prompt.text if done.prompt else f"The run is over: {done.ended}."
-    show_result(done, lambda _: show(f"\n{following}"), as_json=as_json)
-    if not done.verdict.passed:
-        raise typer.Exit(1)
+    show_result(done, lambda _: show(f"\n{following}"), as_json=as_json, failed=not done.verdict.passed)
 
 
 def optimize(

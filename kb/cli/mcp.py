@@ -2,15 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from kb.cli.output import notify, open_kb, show
-
-if TYPE_CHECKING:
-    from kb.settings import Settings
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 app = typer.Typer(rich_markup_mode=None)
 Tasks = Annotated[
@@ -38,12 +34,8 @@ def mcp(context: typer.Context, tasks: Tasks = None) -> None:
     settings = Settings.load()
     if tasks:
         settings = settings.model_copy(update={"task_folders": tuple(tasks)})
-    serve(lambda: _open(settings), runs_tasks=bool(settings.task_folders))
-
-
-def _open(settings: "Settings") -> "KnowledgeBase":
-    """Without private documents, unless the user says that the host's model runs on his own machines."""
-    return open_kb(settings, without_private=not settings.is_own("mcp"))
+    hosted = not settings.is_own("mcp")
+    serve(lambda: open_kb(settings, without_private=hosted), runs_tasks=bool(settings.task_folders))
 
 
 @app.command()

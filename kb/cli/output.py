@@ -14,6 +14,8 @@ from kb.errors import KbError
 from kb.printable import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kb.settings import Settings
     from kb.usecases.knowledge_base import KnowledgeBase
     from kb.views.response import Response
@@ -40,6 +42,12 @@ def open_kb(settings: "Settings | None" = None, *, without_private: bool = False
 
 def notify(message: str) -> None:
     print(f"note: {message}", file=sys.stderr)
+
+
+def notify_all(problems: "Sequence[tuple[Path, KbError]]") -> None:
+    """Tell the user which folders kb leaves out because they are damaged."""
+    for _, error in problems:
+        notify(error.message)
 
 
 def confirm_removal(what: str) -> None:
@@ -108,9 +116,11 @@ def named(names: Sequence[str], most: int) -> list[str]:
     return [*names[:most], *more]
 
 
-def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool) -> None:
-    """Print `value` as JSON, or show it with `show_it`."""
+def show_result(value: Shown, show_it: Callable[[Shown], None], *, as_json: bool, failed: object = False) -> None:
+    """Print `value` as JSON, or show it with `show_it`. If it `failed`, raises Exit with status 1 then."""
     print_json(value) if as_json else show_it(value)
+    if failed:
+        raise typer.Exit(1)
 
 
 def print_json(value: object) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kb.cli.interrupts import interruptible
-from kb.cli.output import Json, counted, notify, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, counted, notify, notify_all, open_kb, show, show_result, show_wrapped
 from kb.errors import RunError
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def list_runs(as_json: Json = False) -> None:
 
     with open_kb() as kb:
         runs, problems = [run_view(run) for run in kb.runs], kb.runs.problems()
-    for _, error in problems:
-        notify(error.message)
+    notify_all(problems)
     show_result(runs, _show_list, as_json=as_json)
 
 

@@ -77,9 +77,7 @@ def search(
         found = found_passages(kb.search(asked, target=target, compare=compare, only=only), why=why)
     if budget is not None:
         found = fitted(found, budget, "a larger --budget shows what was left out")
-    show_result(found, _show_hits, as_json=as_json)
-    if not found.passages:
-        raise typer.Exit(1)
+    show_result(found, _show_hits, as_json=as_json, failed=not found.passages)
 
 
 def context(
@@ -113,15 +111,11 @@ def context(
             if page > 1 or paths:
                 raise typer.BadParameter("--page and --paths show lines: leave out --whole and --budget")
             packed = packed_context(kb.context(asked, target=target, compare=compare, only=only, budget_tokens=budget))
-            show_result(packed, _show_context, as_json=as_json)
-            text = packed.text or packed.left_out
+            show_result(packed, _show_context, as_json=as_json, failed=not (packed.text or packed.left_out))
         else:
             hits = kb.answers(asked, target=target, compare=compare, only=only, page=page)
             found = answer(hits, target=target and kb.targets.name_of(target), paths=paths)
-            show_result(found, partial(_show_answer, page=page), as_json=as_json)
-            text = found.text
-    if not text:
-        raise typer.Exit(1)
+            show_result(found, partial(_show_answer, page=page), as_json=as_json, failed=not found.text)
 
 
 def symbol(

@@ -1,17 +1,15 @@
 """The commands `kb skills`."""
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, Target, notify, open_kb, print_json, show, show_result, show_wrapped
+from kb.cli.output import Json, Target, notify, notify_all, open_kb, print_json, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
-    from kb.errors import SkillError
     from kb.usecases.curating import Decided, Decision
-    from kb.views.skills import SkillSummary
 
 app = typer.Typer(
     help="Kernels, techniques and pitfalls, with their evidence.", no_args_is_help=True, rich_markup_mode=None
@@ -33,17 +31,18 @@ def list_skills(
 
     Example: kb skills list --target mi300x
     """
+    from kb.cli.skills_report import show_list
     from kb.views.skills import listed
 
     with open_kb() as kb:
         shown = listed(kb, kb.skills.skills(scope=kb.targets.scope(target) if target else None))
         problems, proposals = kb.skills.problems(), len(kb.skills.proposals())
-    _tell(problems)
+    notify_all(problems)
     if proposals and not as_json:
         notify(f"{proposals} waiting for a decision: `kb skills queue`")
     if not everything:
         shown = [one for one in shown if one.standing != "retired"]
-    _show_skills(shown, as_json=as_json)
+    show_result(shown, show_list, as_json=as_json)
 
 
 @app.command("queue")
@@ -54,11 +53,12 @@ def queue(as_json: Json = False) -> None:
 
     Example: kb skills queue
     """
+    from kb.cli.skills_report import show_list
     from kb.views.skills import listed
 
     with open_kb() as kb:
         shown = listed(kb, kb.skills.proposals())
-    _show_skills(shown, as_json=as_json, none="no proposal waits")
+    show_result(shown, partial(show_list, none="no proposal waits"), as_json=as_json)
 
 
 @app.command("show")
@@ -120,28 +120,18 @@ def search_skills(
     Exit status: 0 when a skill was found, 1 when there is none for this target and language.
     """
     from eval.languages.registry import language_named
-    from kb.cli.skills_report import show_selection
-    from kb.skillbook.select import Need
-    from kb.views.skills import listed
+    from kb.cli.skills_report import show_list, show_selection
+    from kb.views.skills import listed, selected
 
     with open_kb() as kb:
-        found = kb.skills.select(
-            Need(
-                words=query,
-                target=kb.targets.get(target).name if target else "",
-                scope=kb.targets.scope(target) if target else None,
-                language=language_named(language).name if language else None,
-            )
-        )
+        found = selected(kb, query, target, language_named(language).name if language else None)
         shown = listed(kb, [recalled.skill for recalled in found.offered])
         problems = kb.skills.problems()
-    _tell(problems)
+    notify_all(problems)
     if why:
-        show_result(found, show_selection, as_json=as_json)
+        show_result(found, show_selection, as_json=as_json, failed=not found.offered)
     else:
-        _show_skills(shown, as_json=as_json)
-    if not found.offered:
-        raise typer.Exit(1)
+        show_result(shown, show_list, as_json=as_json, failed=not found.offered)
 
 
 @app.command("diff")
@@ -195,9 +185,8 @@ def lint_skills(
         for path in (Path(name) for name in names or () if Path(name).exists()):
             found |= lint_path(kb, path)
     found |= {str(folder): lint(folder) for folder in held if folder}
-    show_result(found, show_findings, as_json=as_json)
-    if any(finding.severity == "error" for findings in found.values() for finding in findings):
-        raise typer.Exit(1)
+    errors = [finding for findings in found.values() for finding in findings if finding.severity == "error"]
+    show_result(found, show_findings, as_json=as_json, failed=errors)
 
 
 @app.command()
@@ -325,9 +314,7 @@ def import_(
 
     with open_kb() as kb:
         done = import_skills(kb, path, target=target)
-    show_result(done, show_imported, as_json=as_json)
-    if any(one.reason and not one.held for one in done):
-        raise typer.Exit(1)
+    show_result(done, show_imported, as_json=as_json, failed=any(one.reason and not one.held for one in done))
 
 
 def _decide(verb: "Decided", name: str, *, as_json: bool, by: str, reason: str, anyway: bool = False) -> None:
@@ -343,18 +330,3 @@ def _show_decision(done: "Decision") -> None:
     show(f"{decided}: {done.name} ({done.before} -> {done.after})")
     if done.note:
         show_wrapped(done.note, "  ")
-
-
-def _tell(problems: "Sequence[tuple[Path, SkillError]]") -> None:
-    """Tell the user which skills kb leaves out because their directories are damaged."""
-    for _, error in problems:
-        notify(error.message)
-
-
-def _show_skills(shown: "Sequence[SkillSummary]", *, as_json: bool, none: str = "no skills") -> None:
-    from kb.cli.skills_report import show_list
-
-    if shown or as_json:
-        show_result(shown, show_list, as_json=as_json)
-    else:
-        show(none)

@@ -8,7 +8,6 @@ from kb.skillbook.foreign import attached
 from kb.skillbook.lint import Finding
 from kb.skillbook.select import Selection
 from kb.types.base import short
-from kb.types.skill import Preconditions
 from kb.usecases.curating import Difference, Measured, Review
 from kb.usecases.reverifying import Reverified
 from kb.usecases.skill_exchange import Imported
@@ -18,7 +17,9 @@ from kb.views.skills import SkillSummary
 _HEAD = 13
 
 
-def show_list(shown: Sequence[SkillSummary]) -> None:
+def show_list(shown: Sequence[SkillSummary], none: str = "no skills") -> None:
+    if not shown:
+        show(none)
     keys = ("name", "kind", "standing", "target", "language")
     rows = [(*(str(getattr(skill, key) or "any") for key in keys), _number(skill.speedup)) for skill in shown]
     show_table((*keys, "speed-up"), rows, wrap={0})
@@ -40,7 +41,8 @@ def show_whole(found: Review, about: SkillSummary, gains: Sequence[Gain]) -> Non
     for key, value in about:
         said = _number(value) if isinstance(value, float) or value is None else str(value)
         _show_part(key, [said])
-    _show_part("applies to", filter(None, [_applies(skill.preconditions)]))
+    applies = (" ".join(skill.preconditions.ops), " ".join(skill.preconditions.dtypes))
+    _show_part("applies to", ["; ".join(filter(None, applies))] if any(applies) else [])
     if skill.is_rule:
         tried = skill.model_copy(update={"evidence": tuple(one.evidence for one in found.evidence if one.here)})
         _show_part(
@@ -114,10 +116,6 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
         said = "; ".join((f"{found.task} on {found.target}", machine, came, found.created[:10]))
         rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
-
-
-def _applies(when: Preconditions) -> str:
-    return "; ".join(filter(None, (" ".join(when.ops), " ".join(when.dtypes))))
 
 
 def _number(value: float | None) -> str:

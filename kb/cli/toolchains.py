@@ -79,6 +79,4 @@ def check_toolchain(name: Name, as_json: Json = False) -> None:
 
     with open_kb() as kb:
         judged = verdict(kb.toolchains.check(name))
-    show_result(judged, show_verdict, as_json=as_json)
-    if not judged.passed:
-        raise typer.Exit(1)
+    show_result(judged, show_verdict, as_json=as_json, failed=not judged.passed)

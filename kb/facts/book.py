@@ -4,7 +4,6 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from kb.catalog import Catalog, write_lock
@@ -205,7 +204,7 @@ class FactBook:
         if fact is None:
             raise CitationError(f"no fact has the id {key!r}", hint="`kb facts TARGET --all` shows the ids of facts")
         with write_lock(self._catalog.home):
-            self._put([key], decision, reason=reason)
+            self._catalog.put_decisions([key], decision, reason=reason)
         standings = self.standings(fact.target, quantities=[fact.quantity])
         return next(s for s in standings if s.fact.citation.id == fact.citation.id)
 
@@ -217,7 +216,7 @@ class FactBook:
         """
         with write_lock(self._catalog.home):
             chosen = [fact for fact, doubt in self.waiting_answers(target) if not doubt]
-            self._put([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
+            self._catalog.put_decisions([fact.citation.id for fact in chosen], FactDecision.ACCEPTED, reason=reason)
         return chosen
 
     def waiting_answers(self, target: str) -> Iterator[tuple[Fact, str]]:
@@ -265,11 +264,6 @@ class FactBook:
         for document in self._errata_of(target):
             text = _HEADING.sub(r"\1: ", self._catalog.text(document.source))
             yield from ((document.path, " ".join(part.split())) for part in _PARAGRAPH.split(text))
-
-    def _put(self, keys: Collection[str], decision: FactDecision | None, *, reason: str) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        value = None if decision is None else decision.value
-        self._catalog.put_decisions(keys, value, reason=reason, at=now)
 
 
 def _may_correct(text: str, fact: Fact, labels: Iterable[str]) -> bool:

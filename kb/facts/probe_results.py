@@ -134,15 +134,11 @@ def sheet(findings: Findings, target: str) -> str:
 def _rows(findings: Findings) -> Iterator[str]:
     where = f"{findings.device.name}, {', '.join(findings.device.software)}, {findings.date}"
     for reading in findings.readings:
-        parts = (reading.how, *_spread(reading), where)
+        low, high = (_written(end(reading.samples, default=0.0)) for end in (min, max))
+        spread = f"median of {len(reading.samples)}, {low} to {high} {reading.unit}" if reading.samples else ""
+        parts = filter(None, (reading.how, spread, where))
         cells = (reading.quantity, _written(reading.value), reading.unit, reading.condition, "; ".join(parts))
         yield f"| {' | '.join(map(_cell, cells))} |"
-
-
-def _spread(reading: Measurement) -> Iterator[str]:
-    if reading.samples:
-        low, high = _written(min(reading.samples)), _written(max(reading.samples))
-        yield f"median of {len(reading.samples)}, {low} to {high} {reading.unit}"
 
 
 def _written(value: float) -> str:

@@ -86,13 +86,10 @@ class Vocabulary:
             self._meanings.setdefault(plain(word), {}).setdefault(means, is_loose)
         pattern = any_of(dict.fromkeys(word for word, _, _ in spelt), _pattern)
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})s?(?![A-Za-z0-9])", re.ASCII)
-        self._cached = lru_cache(CACHED_TEXTS)(self._find)
+        self.mentions = lru_cache(CACHED_TEXTS)(self._mentions)
 
-    def mentions(self, text: str) -> tuple[Mention, ...]:
+    def _mentions(self, text: str) -> tuple[Mention, ...]:
         """The mentions in order; a word with several meanings gives one mention for each."""
-        return self._cached(text)
-
-    def _find(self, text: str) -> tuple[Mention, ...]:
         return tuple(
             Mention(match.start(), match.end(), means, is_loose)
             for match in self._pattern.finditer(text)

@@ -15,8 +15,7 @@ from kb.storage import slug
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
-from kb.types.skill import Preconditions, Skill, SkillKind
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillRecord
 
 MAX_FILE_BYTES, MOST_BODY_TOKENS = 2**22, 900
 MAIN = "SKILL.md"
@@ -94,7 +93,11 @@ def parse_skill(folder: Path, files: Mapping[str, bytes], *, named: bool = True)
     problems: list[str] = []
     front, candidate = None, None
     with _noting(problems, MAIN):
-        front, body = _split(_text(files, MAIN))
+        text = _text(files, MAIN)
+        if "---" in _parts(text)["front"]:
+            raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
+        fields, body = split_text(text)
+        front = FrontMatter.model_validate(fields)
         if named and front.name != folder.name:
             raise ValueError(f"name {front.name!r} is not the name of the directory")
     kernels = [path for path in files if path.startswith("scripts/kernel.")]
@@ -173,15 +176,6 @@ def _parts(text: str) -> re.Match[str]:
 def split_text(text: str) -> tuple[object, str]:
     """The fields at the top of SKILL.md, and its body. Errors as in `front_matter`."""
     return front_matter(text), _parts(text)["body"].removeprefix("\n").removesuffix("\n")
-
-
-def _split(text: str) -> tuple[FrontMatter, str]:
-    """Split SKILL.md into front matter and body."""
-    parts = _parts(text)
-    if "---" in parts["front"]:
-        raise ValueError("its front matter has `---` inside a line, where the specification's reader would end it")
-    fields, body = split_text(text)
-    return FrontMatter.model_validate(fields), body
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:

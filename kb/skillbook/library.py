@@ -12,8 +12,7 @@ from kb.skillbook.standing import StandingContext, standing_of
 from kb.skillbook.store import SkillStore
 from kb.storage import write_whole
 from kb.types.evidence import Evidence
-from kb.types.skill import Skill, SkillStanding
-from kb.types.skill_record import SkillRecord, Verb
+from kb.types.skill import Skill, SkillRecord, SkillStanding, Verb
 
 SHIPPED = Path(__file__).parents[1] / "skills"
 _ID = re.compile(r"\b[0-9a-f]{12}\b")

@@ -14,8 +14,7 @@ from kb.catalog import storage_errors, write_lock
 from kb.errors import SkillError
 from kb.skillbook.files import MAIN, load_skill, parse_skill, read_files, skill_files
 from kb.storage import sync_folders, write_synced
-from kb.types.skill import Skill
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Skill, SkillRecord
 
 ADDED = ("evidence/", "records/")
 """What is added to a skill after it was published."""

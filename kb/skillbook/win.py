@@ -45,12 +45,14 @@ def skill_of_win(
         SkillError: `evidence` is not a win, or not for this candidate and task.
     """
     timing, target = _won(task, candidate, evidence), evidence.target
+    others = f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
+    sizes = others if timing.other_workloads else "the sizes in the task's file"
     gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.environment.get('machine', target)}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
         "When not to use": "On another target or at other sizes, unless it is measured there: it was correct in "
-        f"{len(evidence.cases)} cases, and timed on {target} at {_timed_at(timing)}, in precision `{task.precision}`."
+        f"{len(evidence.cases)} cases, and timed on {target} at {sizes}, in precision `{task.precision}`."
         + (f" It was {evidence.limit}." if evidence.limit else ""),
         "Why it should be fast": f"In the words of {author or 'its synthesizer'}, unchecked:\n\n"
         f"> {sound(one_line(note, 1000)) or '(none)'}",
@@ -75,12 +77,6 @@ def skill_of_win(
         evidence=(evidence,),
     )
     return named(skill)
-
-
-def _timed_at(timing: Timing) -> str:
-    if not timing.other_workloads:
-        return "the sizes in the task's file"
-    return f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
 
 
 def _won(task: Task, candidate: Candidate, evidence: Evidence) -> Timing:

@@ -104,36 +104,26 @@ class FactRecord:
 class DocumentState:
     """State of a stored document, without its text."""
 
-    id: int
-    source: str
-    origin: str
-    path: str
-    target: str
-    sha256: str
-    stamp: str
-    pipeline: str
-    trust: Trust
-    private: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
     source: str
     origin: str
     """What its ids are made of: the path that citations showed first, or the source of a sheet. No two documents of a
     home have the same."""
     path: str
     target: str
+    sha256: str
+    stamp: str
+    pipeline: str
+    trust: Trust
+    private: bool
+    """Whether it must not leave the user's machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord(DocumentState):
     title: str
     format: str
     version: str
     licence: str
-    trust: Trust
-    private: bool
-    """Whether it must not leave the user's machines."""
-    sha256: str
-    stamp: str
-    pipeline: str
     text: str
     lines: tuple[int, ...]
     """For each line of `text`, its line in the file, counted from 1."""

@@ -2,14 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from kb.types.base import Frozen
+from kb.types.base import Frozen, Recorded
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName, digest_of
-from kb.types.skill_record import SkillRecord
 
 
 class SkillKind(StrEnum):
@@ -38,6 +37,29 @@ class SkillStanding(StrEnum):
     """Nothing that was measured here speaks for the kernel; nobody accepted the prose."""
     RETIRED = "retired"
     """A curator rejected or retired it."""
+
+
+Verb = Literal["propose", "accept", "reject", "retire", "restore", "use"]
+
+
+class SkillRecord(Recorded):
+    """Who proposed a skill, or what a curator decided. Records are added and never change."""
+
+    verb: Verb
+    """Earlier versions also wrote `restore`, which took back a rejection or a retirement, and `use`, after runs."""
+    skill: str
+    content_digest: str
+    """Of the skill as it was then; a record about other content does not count."""
+    created: str
+    """Time in ISO 8601, UTC."""
+    by: str
+    """Who did it."""
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        """Digest of the record."""
+        return digest_of(self.model_dump_json())
 
 
 Word = Annotated[str, Field(pattern=r"^\S+$")]

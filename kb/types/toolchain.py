@@ -131,10 +131,6 @@ class Toolchain(Frozen):
         counted = [int(number) for one in found if (number := one.replace(",", "")).isdecimal()]
         return f"the simulator counted {max(counted):,} cycles for the longest call" if counted else ""
 
-    def rule_for(self, message: str) -> MessageRule | None:
-        """The first rule that a message fits."""
-        return next((rule for rule in self.messages if re.search(rule.pattern, message)), None)
-
 
 def _check_names(command: Command, variants: Iterable[Mapping[str, str]]) -> None:
     """Raises ValueError if a name in braces stands neither for a place nor for a value of each variant."""

@@ -33,9 +33,12 @@ class AboutFacts(Home):
             TargetError: the target is unknown.
             FactError: no such fact holds for it; the hint names known facts.
         """
-        from kb.usecases.fact_lookup import facts
+        from kb.usecases.sheets import with_sheets
 
-        return facts(self, target, quantity, *conditions)
+        book = self.factbook
+        with with_sheets(self, target):
+            found = book.holding(target) if quantity is None else book.find(target, quantity, conditions)
+        return [standing.fact for standing in found]
 
     def known_facts(self, target: str) -> list[Fact]:
         """As `facts(target)`, but empty where there are none, or none that could be read."""

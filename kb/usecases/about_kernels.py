@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kb.errors import FactError
-from kb.usecases.home import Home
+from kb.usecases.about_facts import AboutFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from synth.prompts.prompt import Prompt
 
 
-class AboutKernels(Home):
-    """Judge kernels, and drive the runs that make them."""
+class AboutKernels(AboutFacts):
+    """Judge kernels, whose limits are facts, and drive the runs that make them."""
 
     def verify(self, task: Task, candidate: Candidate, target: str) -> Evidence:
         """Judge one kernel.
@@ -42,12 +42,15 @@ class AboutKernels(Home):
         Raises: As `verify`, and FactError if no document states a required rate.
         """
         from eval.roofline import RATES, task_roofline
-        from kb.usecases.fact_lookup import facts, unconfirmed
+        from kb.usecases.fact_lookup import unconfirmed
         from kb.usecases.judging import interface_of
 
         try:
-            stated = facts(self, target)
-            return task_roofline(interface_of(task), stated)
+            stated = self.facts(target)
+            if (found := task_roofline(interface_of(task), stated)).ceilings:
+                return found
+            hint = "ingest a document that states it, or run `kb probe` on such a machine"
+            raise FactError("; ".join(found.unknown), hint=hint)
         except FactError as error:
             if not (read := unconfirmed(self, target, RATES)):
                 raise
@@ -82,13 +85,24 @@ class AboutKernels(Home):
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
             SettingsError: no author has one of these names.
         """
-        from kb.runs.journal import Rules
-        from kb.usecases.running import plan_of
+        from kb.runs.journal import Plan, Rules, SynthesizerKind
+        from kb.usecases.authors import chosen
+        from kb.usecases.judging import must_be_known, written_in
         from synth.authors.spending import Budget
 
-        return plan_of(
-            self, task, target, synthesizer=synthesizer, authors=authors, budget=budget or Budget(), language=language,
-            evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
+        specs = chosen(self.settings, authors).specs if authors else ()
+        kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
+        if language or kind is SynthesizerKind.EXTERNAL:
+            written = written_in(self, target, language)
+            must_be_known(self, target, written)
+            if language not in (None, written.name):
+                self.notify(f"the language {language} is called {written.name} here")
+            language = written.name
+        else:
+            language = next(iter(self.toolchains.judges(target)))
+        return Plan(
+            task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)),
+            budget=budget or Budget(), evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:

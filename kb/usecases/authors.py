@@ -160,18 +160,15 @@ def seats_of(settings: Settings, specs: Sequence[AuthorSpec], *, run: str = "") 
     Raises:
         SettingsError: two have the same name, or the table is not right.
     """
-    table = models_of(settings)
-    seats = [_seat(settings, table, spec, run) for spec in specs]
+    table, seats = models_of(settings), list[Seat]()
+    for spec in specs:
+        model = table.model.get(spec.what, Model())
+        free = spec.kind in ("files", "recorded") or (spec.is_local(settings) and model.price is None)
+        seats.append(Seat(_author(settings, table, spec, run), model, spec.share, free))
     names = [seat.author.name for seat in seats]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise SettingsError(f"the author {twice} is named twice", hint="name it once, with a share: 2:AUTHOR")
     return seats
-
-
-def _seat(settings: Settings, table: Models, spec: AuthorSpec, run: str) -> Seat:
-    model = table.model.get(spec.what, Model())
-    free = spec.kind in ("files", "recorded") or (spec.is_local(settings) and model.price is None)
-    return Seat(_author(settings, table, spec, run), model, spec.share, free)
 
 
 def _author(settings: Settings, table: Models, spec: AuthorSpec, run: str) -> Author:
@@ -205,7 +202,7 @@ def open_to(home: Home, specs: Sequence[AuthorSpec]) -> Home:
 
 def held_back(seen: Home, target: str) -> int:
     """Tell the user which private documents about a target authors do not get, who read `seen`; their number."""
-    if paths := seen.held_back(target):
+    if paths := seen.catalog.held_back(seen.targets.scope(target)):
         seen.notify(f"no author gets what is private: {', '.join(paths)}")
     return len(paths)
 

@@ -2,8 +2,8 @@
 
 import difflib
 import getpass
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
 
 from kb.errors import SkillError
 from kb.skillbook.library import record_of
@@ -11,10 +11,8 @@ from kb.skillbook.lint import Finding, lint
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.skill import Skill, SkillStanding
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import command_for
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 Decided = Literal["accept", "reject", "retire"]
 
@@ -75,34 +73,32 @@ class Decision(Frozen):
     note: str = ""
 
 
-def review(kb: "KnowledgeBase", skill: Skill) -> Review:
+def review(kb: KnowledgeBase, skill: Skill) -> Review:
     """What speaks for a skill and against it."""
     evidence = measured(kb, skill)
     return Review(
         skill=skill.model_copy(update={"evidence": ()}),
         standing=kb.skills.standing(skill),
         evidence=evidence,
-        flags=(
-            *_flags(skill, evidence),
-            *(
-                f"what it cites as {id_} does not stand any more"
-                for id_ in skill.citations
-                if not kb.documents.stands(id_)
-            ),
-        ),
+        flags=tuple(_flags(kb, skill, evidence)),
         findings=tuple(lint(skill.folder)) if skill.folder else (),
     )
 
 
-def compare(kb: "KnowledgeBase", first: str, second: str) -> Difference:
+def compare(kb: KnowledgeBase, first: str, second: str) -> Difference:
     """The differences of text and code between two skills or proposals. Errors as in `Skillbook.find`."""
     a, b = kb.skills.find(first), kb.skills.find(second)
+
+    def differing(lines: Callable[[Skill], list[str]]) -> tuple[str, ...]:
+        return tuple(difflib.unified_diff(lines(a), lines(b), a.name, b.name, lineterm="", n=1))
+
     return Difference(
-        text=_unified(a.name, _text(a), b.name, _text(b)), code=_unified(a.name, _code(a), b.name, _code(b))
+        text=differing(lambda skill: [skill.description, *skill.body.splitlines()]),
+        code=differing(lambda skill: skill.candidate.source.splitlines() if skill.candidate else []),
     )
 
 
-def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
+def measured(kb: KnowledgeBase, skill: Skill) -> tuple[Measured, ...]:
     """The evidence of a skill, the latest first."""
     here, own = kb.skills.measured_here(), skill.own_evidence
     return tuple(
@@ -111,7 +107,7 @@ def measured(kb: "KnowledgeBase", skill: Skill) -> tuple[Measured, ...]:
 
 
 def decide(
-    kb: "KnowledgeBase", verb: Decided, name: str, *, by: str = "", reason: str = "", anyway: bool = False
+    kb: KnowledgeBase, verb: Decided, name: str, *, by: str = "", reason: str = "", anyway: bool = False
 ) -> Decision:
     """Accept or reject a proposal, or retire a skill. To accept what was rejected or retired takes that back.
 
@@ -145,19 +141,7 @@ def _must_be_sound(skill: Skill) -> None:
         )
 
 
-def _unified(old: str, old_lines: list[str], new: str, new_lines: list[str]) -> tuple[str, ...]:
-    return tuple(difflib.unified_diff(old_lines, new_lines, old, new, lineterm="", n=1))
-
-
-def _text(skill: Skill) -> list[str]:
-    return [skill.description, *skill.body.splitlines()]
-
-
-def _code(skill: Skill) -> list[str]:
-    return skill.candidate.source.splitlines() if skill.candidate else []
-
-
-def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
+def _flags(kb: KnowledgeBase, skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
     """What a curator should look at before accepting."""
     if not skill.evidence:
         yield "it has no evidence"
@@ -167,3 +151,5 @@ def _flags(skill: Skill, evidence: Iterable[Measured]) -> Iterator[str]:
         yield f"it was changed after it was decided on: `kb skills accept {skill.name}` accepts it as it is now"
     if not skill.is_prose and skill.evidence and not skill.own_evidence:
         yield "none of its evidence is about its present code"
+    gone = (id_ for id_ in skill.citations if not kb.documents.stands(id_))
+    yield from (f"what it cites as {id_} does not stand any more" for id_ in gone)

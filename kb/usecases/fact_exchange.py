@@ -1,7 +1,7 @@
 """Passes decisions about facts to another home, which takes over those whose quoted words it has itself."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kb.errors import FactError, TargetError
 from kb.facts.quantities import written
@@ -9,9 +9,7 @@ from kb.facts.resolution import FactDecision
 from kb.types.base import Frozen
 from kb.types.fact import DecidedFact, Fact, FactAnswer
 from kb.types.records import Form
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class ImportedDecision(Frozen):
@@ -23,7 +21,7 @@ class ImportedDecision(Frozen):
     """Why it was left out, or where it stands if not in the same document."""
 
 
-def decided_facts(kb: "KnowledgeBase") -> list[DecidedFact]:
+def decided_facts(kb: KnowledgeBase) -> list[DecidedFact]:
     """The decisions about facts that a document of this home states."""
     stated = ((kb.catalog.fact(key), decided) for key, decided in kb.catalog.decisions().items())
     return [
@@ -37,7 +35,7 @@ def decided_facts(kb: "KnowledgeBase") -> list[DecidedFact]:
     ]
 
 
-def import_decisions(kb: "KnowledgeBase", given: Iterable[DecidedFact]) -> list[ImportedDecision]:
+def import_decisions(kb: KnowledgeBase, given: Iterable[DecidedFact]) -> list[ImportedDecision]:
     """Take over decisions whose quoted words stand in a document of this home. What was decided here stays.
 
     Raises:
@@ -46,7 +44,7 @@ def import_decisions(kb: "KnowledgeBase", given: Iterable[DecidedFact]) -> list[
     return [_imported(kb, one) for one in given]
 
 
-def _imported(kb: "KnowledgeBase", one: DecidedFact) -> ImportedDecision:
+def _imported(kb: KnowledgeBase, one: DecidedFact) -> ImportedDecision:
     try:
         fact = _stated_here(kb, one)
     except (FactError, TargetError) as error:
@@ -66,7 +64,7 @@ def _imported(kb: "KnowledgeBase", one: DecidedFact) -> ImportedDecision:
     return ImportedDecision(given=one, outcome="taken over", reason=other)
 
 
-def _stated_here(kb: "KnowledgeBase", one: DecidedFact) -> Fact:
+def _stated_here(kb: KnowledgeBase, one: DecidedFact) -> Fact:
     """The fact in this home: of the same document, or of another edition with the same words, or the same table row.
 
     A reader's answer is stored if a document of the target has its words. Raises FactError or TargetError if nothing

@@ -6,15 +6,7 @@ from kb.errors import FactError
 from kb.facts.resolution import FactStanding
 from kb.types.fact import Fact
 from kb.usecases.home import Home
-from kb.usecases.sheets import ensure_sheets, with_sheets
-
-
-def facts(home: Home, target: str, quantity: str | None = None, *conditions: str) -> list[Fact]:
-    """The facts that hold for a target. Arguments and errors as in `KnowledgeBase.facts`."""
-    book = home.factbook
-    with with_sheets(home, target):
-        found = book.holding(target) if quantity is None else book.find(target, quantity, conditions)
-    return [standing.fact for standing in found]
+from kb.usecases.sheets import ensure_sheets
 
 
 def known_facts(home: Home, target: str) -> list[Fact]:

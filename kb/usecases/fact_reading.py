@@ -195,10 +195,10 @@ def ask_authors(home: Home, target: str, desk: Desk) -> FactsAnswered:
     for question in questions(home, target):
         if not question.passages:
             continue
-        text = _text(question.passages)
         if stopped:
             unread.append(question.line.asks)
             continue
+        text = "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in question.passages)
         try:
             found = ask_for_facts(
                 desk, question.line.asks, text, target=target, quantity_names=question.line.quantities
@@ -213,11 +213,6 @@ def ask_authors(home: Home, target: str, desk: Desk) -> FactsAnswered:
         unreadable += found.unreadable
     what_else = {"unread": tuple(unread), "stopped": stopped, "unreadable": unreadable}
     return store_answers(home, target, answers).model_copy(update=what_else)
-
-
-def _text(passages: Iterable[Passage]) -> str:
-    """The passages as a model gets them: each below its id and its place."""
-    return "\n\n".join(f"[{p.citation.id}] {p.citation.place} {p.trail}\n{p.body}" for p in passages)
 
 
 def _store(home: Home, own: str, given: FactAnswer) -> Fact:
@@ -254,7 +249,9 @@ def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str,
     passages = [*named, *sorted(home.catalog.passages([chunk for chunk, _ in ids]), key=is_set_aside)]
     for whole in (False, True):  # a quote may run over the end of its passage
         for passage in passages:
-            source, at = _source(home, passage)
+            if (held := home.catalog.place(passage.citation.id)) is None:
+                continue
+            source, _, at = held
             document = home.catalog.text(source)
             if not (spans := quote_spans(given.quote, document if whole else passage.text)):
                 continue
@@ -267,10 +264,3 @@ def _place(home: Home, own: str, given: FactAnswer) -> tuple[str, int, int, str,
             tables = (line for line in passage.text.splitlines() if line.startswith("|"))
             return source, start, end, "\n".join((passage.trail, passage.lead, *tables)), inside
     raise FactError(f"no document of {own} has the words {given.quote!r}", hint="quote the text word for word")
-
-
-def _source(home: Home, passage: Passage) -> tuple[str, int]:
-    """The document of a passage, and where the passage starts in its text."""
-    place = home.catalog.place(passage.citation.id)
-    assert place is not None  # noqa: S101 - the passage was just read
-    return place[0], home.catalog.start_of(place[1])

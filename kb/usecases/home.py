@@ -73,10 +73,6 @@ class Home:
         settings = self.settings if embedder else self.settings.model_copy(update={"embedding_model": NO_MODEL})
         return type(self)(settings, notify=self.notify, embedder=embedder, without_private=True)
 
-    def held_back(self, target: str) -> list[str]:
-        """Paths of the private documents about a target that cannot be read here."""
-        return self.catalog.held_back(self.targets.scope(target))
-
     @cached_property
     def models(self) -> Models:
         """The embedding model and the vectors."""

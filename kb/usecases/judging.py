@@ -1,16 +1,21 @@
 """The judge for a target on this machine, and the languages in which its kernels are written."""
 
+import os
 import platform
 import re
+import sys
 from collections import Counter
 from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from eval.batch.pack import code_digest
 from eval.judge.driver import LocalJudge
+from eval.judge.staying import Stay, socket_path
 from eval.languages.registry import TORCH, described_language
 from eval.languages.toolchain import ToolchainLanguage, missing_needs
+from eval.machine import usable_cores
 from kb.errors import CandidateError, JudgeError
 from kb.settings import cache_dir
 from kb.storage import write_whole
@@ -18,11 +23,12 @@ from kb.types.kernels import Interface, Language, Task, digest_of
 from kb.types.target import CPU, Isa
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.staying import stay_of
 from synth.briefing.topics import language_named, topics
 
 _FENCE = re.compile(r"^```(\w\S*)", re.MULTILINE)
 LANGUAGES_SHOWN = 5
+PER_COMMAND = {"_", "SHLVL", "PWD", "OLDPWD"}
+"""Environment variables that differ between commands of the same shell."""
 
 
 def interface_of(task: Task) -> Interface:
@@ -65,6 +71,16 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
     )
 
 
+def stay_of(home: Home) -> Stay | None:
+    """Where a judge stays; None if the settings want none, or no folder keeps others away from it."""
+    waits_s = home.settings.judge_stays_s
+    path = socket_path(home.settings.home) if waits_s else None
+    if path is None:
+        return None
+    inherited = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
+    return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))
+
+
 def written_in(home: Home, target: str, name: str | None) -> Language:
     """The language `name` for kernels of a target (None: the usual one); any language if the target has no judge.
 
@@ -90,8 +106,10 @@ def written_in(home: Home, target: str, name: str | None) -> Language:
 def must_be_known(home: Home, target: str, language: Language) -> None:
     """Raises CandidateError if nobody judges the language, and neither kb nor a document of the target names it."""
     known = {*topics().known, *topics().words["language"]}
-    scope = home.targets.scope(target)
-    if not (language.judged or language.name in known or home.catalog.has_phrase(language.name, targets=scope)):
+    if language.judged or language.name in known:
+        return
+    spellings = [language.name, language.name.replace("-", "")]
+    if not home.catalog.texts_with(spellings, targets=home.targets.scope(target), limit=1):
         message = f"neither kb nor a document of {target} names a language {language.name!r}"
         raise CandidateError(message, hint=f"kb knows {', '.join(sorted(known))}")
 

@@ -4,9 +4,8 @@ Methods import the modules that do the work, so a question about facts loads no 
 """
 
 from kb.usecases.about_documents import AboutDocuments
-from kb.usecases.about_facts import AboutFacts
 from kb.usecases.about_kernels import AboutKernels
 
 
-class KnowledgeBase(AboutDocuments, AboutFacts, AboutKernels):
+class KnowledgeBase(AboutDocuments, AboutKernels):
     """An open home with every use case as a method. `kb.open()` returns it."""

@@ -128,7 +128,8 @@ class Reader:
         either = [entry.split(" | ") for entry in wanted]
         lines = {line_of(name) for names in either for name in names}
         asked = [next((name for name in names if name in stated), names[0]) for names in either]
-        asked += [f.quantity for f in fitting if _is_own_name(f) and line_of(f.quantity) in lines]
+        named = (f for f in fitting if not (f.quantity in quantities().by_name or _is_of_a_sheet(f)))  # by a reader
+        asked += [fact.quantity for fact in named if line_of(fact.quantity) in lines]
         of_sheets = {fact.quantity for fact in fitting if _is_of_a_sheet(fact)}
         own = [f for f in fitting if f.quantity in asked and (_is_of_a_sheet(f) or f.quantity not in of_sheets)]
         fresh = [f for f in own if f.citation.id not in self._told and not any(says_more(o, f) for o in own)]
@@ -144,7 +145,8 @@ class Reader:
 
     def _searched(self, question: Question) -> list[Said]:
         said: list[Said] = []
-        pool = self.sheets if question.sheets else [s for s in self.sheets if not _is_introduction(s)]
+        told_below = [s for s in self.sheets if len(s.passage.citation.section) > 1]  # above it sums up the sections
+        pool = self.sheets if question.sheets else told_below
         for phrasing in question.search:
             if len(said) == question.most:
                 break
@@ -247,16 +249,6 @@ def _only_names(prose: str, told: Set[str]) -> bool:
     if not prose.startswith("`") or _CODE.sub("", prose).strip(" .,;"):
         return False
     return all(any(name in one for one in told) for name in _LONG_NAME.findall(prose))
-
-
-def _is_introduction(statement: Statement) -> bool:
-    """Whether it stands above the first section of a sheet, where it sums up what the sections say."""
-    return len(statement.passage.citation.section) < 2
-
-
-def _is_own_name(fact: Fact) -> bool:
-    """Whether the fact's reader gave its quantity a name that kb does not know."""
-    return fact.quantity not in quantities().by_name and not _is_of_a_sheet(fact)
 
 
 def _is_of_a_sheet(fact: Fact) -> bool:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kb.errors import KbError
 from kb.skillbook.select import ANY
@@ -10,9 +10,7 @@ from kb.types.base import Frozen
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Precision, Task
 from kb.types.skill import Skill, SkillStanding
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class Reverified(Frozen):
@@ -43,7 +41,7 @@ class _Trial(NamedTuple):
 
 
 def reverify(
-    kb: "KnowledgeBase",
+    kb: KnowledgeBase,
     names: Sequence[str] = (),
     *,
     stale: bool = False,
@@ -88,7 +86,7 @@ def reverify(
 
 
 def _trials(
-    kb: "KnowledgeBase", skill: Skill, known: dict[str, Task], given: Sequence[Task], target: str | None
+    kb: KnowledgeBase, skill: Skill, known: dict[str, Task], given: Sequence[Task], target: str | None
 ) -> tuple[list[_Trial], str]:
     """What to judge of a skill, or why nothing can be."""
     if (candidate := skill.candidate) is None or skill.is_prose:
@@ -104,7 +102,7 @@ def _trials(
     return trials, "" if trials else reason
 
 
-def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
+def _tried(kb: KnowledgeBase, trial: _Trial) -> Reverified:
     before = kb.skills.standing(trial.skill)
     try:
         evidence = kb.verify(trial.task, trial.candidate, trial.target)
@@ -122,7 +120,7 @@ def _tried(kb: "KnowledgeBase", trial: _Trial) -> Reverified:
     )
 
 
-def _untried(kb: "KnowledgeBase", skill: Skill, reason: str, trial: _Trial | None = None) -> Reverified:
+def _untried(kb: KnowledgeBase, skill: Skill, reason: str, trial: _Trial | None = None) -> Reverified:
     standing = kb.skills.standing(skill)
     task, target = (trial.task.name, trial.target) if trial else ("", skill.target)
     return Reverified(name=skill.name, task=task, target=target, before=standing, after=standing, reason=reason)

@@ -1,12 +1,11 @@
 """Plans, starts and continues runs. Refuses bad plans before a judge starts."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 
 from kb.errors import FactError, RunError
 from kb.exports.kernel_file import kernel_file
-from kb.runs.journal import KERNEL_FILE, Plan, Rules, Run, SynthesizerKind
+from kb.runs.journal import KERNEL_FILE, Plan, Run, SynthesizerKind
 from kb.runs.loop import NO_LIMIT, Brief, Loop, OnAttempt, OnStart, ignore
 from kb.runs.skills import fitting_skills, need_of
 from kb.targets import ROOT
@@ -14,14 +13,14 @@ from kb.types.base import Frozen
 from kb.types.briefing import Briefing
 from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
-from kb.types.kernels import Candidate, Interface, Language, Task
+from kb.types.kernels import Candidate, Interface, Language
 from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage
 from kb.types.terms import Terms
-from kb.usecases.authors import AuthorSpec, chosen, held_back, must_be_paid, open_to, seats_of
+from kb.usecases.authors import AuthorSpec, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, kept_interface, must_be_known, written_in
+from kb.usecases.judging import interface_of, judge_for, kept_interface, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Notes, Seat
@@ -44,37 +43,6 @@ class Submission(Frozen):
     """Why the run is over; empty if it is not."""
     notes: tuple[str, ...]
     """What was asked for and not done, and why."""
-
-
-def plan_of(
-    home: Home,
-    task: Task,
-    target: str,
-    *,
-    synthesizer: str,
-    authors: Sequence[str],
-    budget: Budget,
-    language: str | None,
-    evaluations: int,
-    seed: int,
-    control: bool,
-    rules: Rules,
-) -> Plan:
-    """A plan of a run. Arguments and errors as in `KnowledgeBase.plan`."""
-    specs = chosen(home.settings, authors).specs if authors else ()
-    kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
-    if language or kind is SynthesizerKind.EXTERNAL:
-        written = written_in(home, target, language)
-        must_be_known(home, target, written)
-        if language not in (None, written.name):
-            home.notify(f"the language {language} is called {written.name} here")
-        language = written.name
-    else:
-        language = next(iter(home.toolchains.judges(target)))
-    return Plan(
-        task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)), budget=budget,
-        evaluations=evaluations, seed=seed, control=control, rules=rules,
-    )  # fmt: skip
 
 
 def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:

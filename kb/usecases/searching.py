@@ -35,7 +35,8 @@ def asked(
     """
     missing = ensure_sheets(home, target) if target else None
     phrasings = phrasings_of(question)
-    chunks = filtered_chunks(home.catalog, only, _paths(home, only.within)) if only else None
+    within = {path for name in only.within for path in _paths_within(home, name)} if only and only.within else None
+    chunks = filtered_chunks(home.catalog, only, within) if only else None
     scope = scope_of(home.catalog, home.targets, phrasings, target=target, compare=compare, chunks=chunks)
     if missing and not scope.stored:
         raise missing
@@ -43,11 +44,6 @@ def asked(
         home.notify(missing.message)
     one_chip = scope.chip if scope.chunks is None else None
     return Question(phrasings, scope, home.factbook.answering(one_chip, phrasings) if one_chip else [])
-
-
-def _paths(home: Home, names: Sequence[str]) -> set[str] | None:
-    """The paths of the documents with these names and in these folders; None if there are no names."""
-    return {path for name in names for path in _paths_within(home, name)} if names else None
 
 
 def _paths_within(home: Home, name: str) -> set[str]:

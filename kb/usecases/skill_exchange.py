@@ -1,7 +1,6 @@
 """Imports skills as proposals, and exports a skill that tells agents how to ask kb."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.archives import is_archive, unpacked
 from kb.catalog import storage_errors
@@ -13,9 +12,7 @@ from kb.skillbook.select import ANY
 from kb.storage import write_whole
 from kb.types.base import Frozen
 from kb.types.skill import SkillStanding
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 
 ROUTER = "kb-kernels"
 """Name of the exported skill."""
@@ -53,7 +50,7 @@ class Imported(Frozen):
     findings: tuple[Finding, ...] = ()
 
 
-def import_skills(kb: "KnowledgeBase", path: Path, *, target: str | None = None) -> list[Imported]:
+def import_skills(kb: KnowledgeBase, path: Path, *, target: str | None = None) -> list[Imported]:
     """Propose all skills in a folder or an archive. Their evidence is claimed; others' decisions are left out.
 
     Args:
@@ -69,19 +66,19 @@ def import_skills(kb: "KnowledgeBase", path: Path, *, target: str | None = None)
     return [_imported(kb, folder, wanted) for folder in _folders(kb, path)]
 
 
-def lint_skills(kb: "KnowledgeBase", path: Path) -> dict[str, list[Finding]]:
+def lint_skills(kb: KnowledgeBase, path: Path) -> dict[str, list[Finding]]:
     """The findings on each skill in a folder or an archive, by its place. Errors as in `import_skills`."""
     return {str(folder.place): lint(folder.path, named=folder.named) for folder in _folders(kb, path)}
 
 
-def _folders(kb: "KnowledgeBase", path: Path) -> list[SkillFolder]:
+def _folders(kb: KnowledgeBase, path: Path) -> list[SkillFolder]:
     path = path.parent if path.name == MAIN else path
     if not path.exists():
         raise SkillError(f"no such folder or archive: {path}", hint="check the path")
     return skill_folders(path, unpacked(path, kb.settings.home).folder if path.is_file() and is_archive(path) else path)
 
 
-def _imported(kb: "KnowledgeBase", folder: SkillFolder, target: str) -> Imported:
+def _imported(kb: KnowledgeBase, folder: SkillFolder, target: str) -> Imported:
     """What becomes of one folder."""
     findings = tuple(lint(folder.path, named=folder.named))
     broken = [finding.message for finding in findings if (finding.rule, finding.severity) == ("form", "error")]

@@ -1,15 +1,12 @@
 """What the kernel of a skill gained: its time beside the best baseline's, and times of runs with it and without."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kb.runs.journal import Run
 from kb.skillbook.standing import Place, place_of
 from kb.types.base import Frozen
 from kb.types.skill import Skill
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.knowledge_base import KnowledgeBase
 
 
 class Gain(Frozen):
@@ -37,7 +34,7 @@ class Gain(Frozen):
         return f"{text}; runs reached {reached}" if reached else text
 
 
-def gains_of(kb: "KnowledgeBase", skill: Skill) -> tuple[Gain, ...]:
+def gains_of(kb: KnowledgeBase, skill: Skill) -> tuple[Gain, ...]:
     """The gains of a skill's kernel, the newest first; none for prose. Times on other machines are not compared."""
     here = kb.skills.measured_here()
     own = () if skill.is_prose else skill.own_evidence

@@ -7,7 +7,7 @@ from eval.devices.registry import device_of
 from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import accelerators, processor_in_full, versions
 from eval.roofline import Ceiling, task_roofline
-from kb.errors import FactError, JudgeError, TargetError
+from kb.errors import JudgeError, TargetError
 from kb.types.evidence import Evidence, Grade
 from kb.types.fact import Fact
 from kb.types.kernels import Interface, Language, Task
@@ -47,7 +47,7 @@ def terms_of(
         versions=_versions(home, target, language) if device is None else {},
         baselines=tuple(_baselines(task, interface, judged)),
         known=tuple(_known(task, target, skills)),
-        roof=tuple(map(_bound, _roof(interface, facts))),
+        roof=tuple(map(_bound, task_roofline(interface, facts).ceilings)),
     )
 
 
@@ -104,13 +104,6 @@ def _known(task: Task, target: str, skills: Sequence[RecalledSkill]) -> list[Bes
         return []
     baseline = f"the fastest baseline, {best.timing.baseline},"
     return [Best(what=baseline, time_us=best.timing.baseline_us), Best(what="the best kernel", time_us=best.time_us)]
-
-
-def _roof(interface: Interface, facts: Sequence[Fact]) -> Sequence[Ceiling]:
-    try:
-        return task_roofline(interface, facts).ceilings
-    except FactError:
-        return ()
 
 
 def _bound(ceiling: Ceiling) -> str:

@@ -108,11 +108,6 @@ class CandidateReport(Frozen):
         return self.roof_us / self.time_us.value if self.roof_us and self.time_us else None
 
 
-def proposals_of(run: Run) -> list[Proposal]:
-    """Those that are judged, which are attempts, and the one that waits for its verdict, if one does."""
-    return [*run.attempts, *([run.pending] if run.pending else [])]
-
-
 def prompts_of(run: Run) -> dict[int, Prompt]:
     """The prompts by the numbers of the candidates that answer them."""
     kept = ((number, run.prompt(question)) for question, number in written(run).items())
@@ -120,8 +115,9 @@ def prompts_of(run: Run) -> dict[int, Prompt]:
 
 
 def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tuple[CandidateReport, ...]:
-    """All candidates of a run, in order."""
-    proposed, quick = proposals_of(run), defaultdict[str, list[Quick]](list)
+    """All candidates of a run, in order: those that are judged, and the one that waits for its verdict, if one does."""
+    proposed: list[Proposal] = [*run.attempts, *([run.pending] if run.pending else [])]
+    quick = defaultdict[str, list[Quick]](list)
     for one in run.tried:
         quick[one.template].append(Quick(settings=one.values, time_us=one.time_us))
     texts = [sources.open_text(one.candidate.source) for one in proposed]

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kb.errors import CitationError, DocumentError
 from kb.types.base import Frozen
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.documents import cited
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 LEFT_OUT = "[left out: it is from a private document]"
 QUOTED = 24
@@ -46,7 +44,7 @@ class Sources:
         ids: All that prompts cite: what is private among it is recognised where it is repeated.
     """
 
-    def __init__(self, kb: "KnowledgeBase", ids: Iterable[str]) -> None:
+    def __init__(self, kb: KnowledgeBase, ids: Iterable[str]) -> None:
         self._kb = kb
         self._seen: dict[str, Cited] = {}
         self._private_paths = frozenset(document.path for document in kb.catalog.documents() if document.private)

@@ -1,16 +1,13 @@
 """A document as it was read, a part at a time, with what is cited marked in it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING
 
 from kb.types.base import Frozen
 from kb.types.passages import Passage
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.response import view_of
-
-if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
-    from kb.usecases.knowledge_base import KnowledgeBase
 
 PASSAGES_SHOWN = 30
 """Most passages in one part of a document; a part of a PDF is one page."""
@@ -79,7 +76,7 @@ class Reading(Frozen):
 
 
 def reading(
-    kb: "KnowledgeBase", name: str, *, page: int = 1, start: int = 0, section: int | None = None, cited: str = ""
+    kb: KnowledgeBase, name: str, *, page: int = 1, start: int = 0, section: int | None = None, cited: str = ""
 ) -> Reading:
     """A part of a document.
 
@@ -112,14 +109,11 @@ def reading(
     if document.format != "pdf":
         line = found[0].citation.line_start if found else 1
     passages = (_read(kb, one, cited if one.citation.id == marked else "") for one in found)
-    return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=_together(passages))
+    parts = tuple(tuple(group) for _, group in groupby(passages, key=lambda one: one.header))
+    return Reading(line=line, last=last, previous=before, next=after, cited=marked, parts=parts)
 
 
-def _together(passages: Iterable[ReadPassage]) -> tuple[tuple[ReadPassage, ...], ...]:
-    return tuple(tuple(group) for _, group in groupby(passages, key=lambda one: one.header))
-
-
-def quoted(kb: "KnowledgeBase", citation_id: str) -> ReadPassage:
+def quoted(kb: KnowledgeBase, citation_id: str) -> ReadPassage:
     """What an id cites, with a few lines or none of the rows around it. Errors as in `Documents.passage`."""
     read = _read(kb, kb.documents.passage(citation_id), citation_id)
     near = tuple(cut for block in read.blocks if (cut := _near(block)))
@@ -137,7 +131,7 @@ def _near(block: Text | Table) -> Text | Table | None:
     return Text(before="\n".join(before), cited=block.cited, after="\n".join(after))
 
 
-def _read(kb: "KnowledgeBase", passage: Passage, cited: str) -> ReadPassage:
+def _read(kb: KnowledgeBase, passage: Passage, cited: str) -> ReadPassage:
     span = (kb.catalog.span(cited.partition(".")[0]) if cited else None) or (0, 0)
     return view_of(ReadPassage, passage, lines=passage.citation.lines, blocks=tuple(_blocks(passage, *span)))
 

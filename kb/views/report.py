@@ -3,7 +3,6 @@ killed."""
 
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from kb import __version__
 from kb.runs.journal import Run
@@ -11,6 +10,7 @@ from kb.types.base import Frozen
 from kb.types.evidence import Outcome
 from kb.types.protocols import Attempt
 from kb.types.skill import Skill
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.answers import AnswerView, AuthorCost, answers_of, costs_of
 from kb.views.candidates import CandidateReport, candidates_of, diff, prompts_of
 from kb.views.cited import LEFT_OUT, Cited, Sources
@@ -18,13 +18,6 @@ from kb.views.progress import Progress, progress
 from kb.views.response import view_of
 from kb.views.runs import run_view
 from synth.authors.asking import Spent
-
-if TYPE_CHECKING:
-    from kb.usecases.knowledge_base import KnowledgeBase
-
-
-PLANNED = ("target", "language", "synthesizer", "control", "seed", "evaluations", "created", "held_back")
-"""What a report shows of the plan as it is."""
 
 
 class Refusal(Frozen):
@@ -144,17 +137,17 @@ class Report(Frozen):
         return one.time_us.value / parent.time_us.value if one.time_us and parent and parent.time_us else None
 
 
-def report(kb: "KnowledgeBase", run: Run) -> Report:
+def report(kb: KnowledgeBase, run: Run) -> Report:
     """The report of a run as its journal is now."""
     plan, view, prompts = run.plan, run_view(run), prompts_of(run)
     sources = Sources(kb, (id_ for prompt in prompts.values() for id_ in prompt.cited))
     candidates = candidates_of(run, prompts, sources)
     cited = dict.fromkeys(id_ for one in candidates for id_ in (*(one.prompt.cited if one.prompt else ()), *one.cited))
     first = next(iter(prompts.values()), None)
+    kernels = sorted(run.folder.glob(f"candidates/{view.best:03d}.*")) if view.best else []
     return view_of(
         Report,
         run,
-        **{name: getattr(plan, name) for name in PLANNED},
         kb=__version__,
         task=plan.task.name,
         task_source=plan.task.source,
@@ -162,7 +155,7 @@ def report(kb: "KnowledgeBase", run: Run) -> Report:
         budget=str(plan.budget),
         waits_for="" if run.ended else _waits_for(run),
         best=view.best or 0,
-        file=_file(run, view.best),
+        file=f"runs/{run.id}/candidates/{kernels[0].name}" if kernels else "",
         rules=sources.open_text(f"{first.rules}\n\n{first.stable}") if first else "",
         progress=progress(view),
         candidates=candidates,
@@ -173,11 +166,6 @@ def report(kb: "KnowledgeBase", run: Run) -> Report:
         costs=costs_of(run),
         machines=_machines(run.attempts),
     )
-
-
-def _file(run: Run, number: int | None) -> str:
-    found = sorted(run.folder.glob(f"candidates/{number:03d}.*")) if number else []
-    return f"runs/{run.id}/candidates/{found[0].name}" if found else ""
 
 
 def _waits_for(run: Run) -> str:
@@ -202,7 +190,7 @@ def _refusals(candidates: Sequence[CandidateReport]) -> tuple[Refusal, ...]:
     )
 
 
-def _skills(kb: "KnowledgeBase", candidates: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
+def _skills(kb: KnowledgeBase, candidates: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
     used: dict[str, list[CandidateReport]] = {}
     for one in candidates:
         for name in dict.fromkeys((*one.skills_used, *filter(None, (one.recalled,)))):

@@ -93,9 +93,9 @@ class LongText(Response):
 
 
 def view_of(view: type[V], source: object, /, **own: Any) -> V:  # noqa: ANN401 - the fields of the view
-    """A view with its `own` fields, and those that `source` or its citation has under the same names."""
+    """A view with its `own` fields, and those that `source`, its citation or its plan has under the same names."""
     for name in view.model_fields.keys() - own.keys():
-        for holder in (source, getattr(source, "citation", None)):
+        for holder in (source, getattr(source, "citation", None), getattr(source, "plan", None)):
             if hasattr(holder, name):
                 own[name] = getattr(holder, name)
                 break

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from kb.usecases.running import Submission
 
 
-PLANNED = ("target", "language", "synthesizer", "authors", "budget", "held_back", "control", "rules")
-"""What a run shows of its plan as it is."""
-
-
 class AttemptView(Frozen):
     number: int
     note: str
@@ -85,11 +81,9 @@ def attempt_view(number: int, attempt: Attempt) -> AttemptView:
 
 
 def run_view(run: Run) -> RunView:
-    plan = {name: getattr(run.plan, name) for name in PLANNED}
     return view_of(
         RunView,
         run,
-        **plan,
         task=run.plan.task.name,
         folder=str(run.folder),
         best=run.attempts.index(run.best) + 1 if run.best else None,

@@ -11,6 +11,7 @@ from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
 from kb.views.response import LABEL_CHARACTERS, NAMES_SHOWN, Listing, LongText, Response, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
+    from kb.skillbook.select import Selection
     from kb.usecases.knowledge_base import KnowledgeBase
 
 
@@ -95,13 +96,16 @@ def listed(kb: "KnowledgeBase", skills: Sequence[Skill]) -> list[SkillSummary]:
     ]
 
 
-def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | None) -> FoundSkills:
-    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
+def selected(kb: "KnowledgeBase", query: str, target: str | None, language: str | None) -> "Selection":
+    """The skills that fit a query, and why others do not. Errors as in `Targets.get`."""
     from kb.skillbook.select import Need
 
-    own = kb.targets.get(target).name if target else ""
-    scope = kb.targets.scope(target) if target else None
-    need = Need(words=query, target=own, scope=scope, language=language)
+    own, scope = (kb.targets.get(target).name, kb.targets.scope(target)) if target else ("", None)
+    return kb.skills.select(Need(words=query, target=own, scope=scope, language=language))
+
+
+def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | None) -> FoundSkills:
+    """The skills that fit a query, best first, or all; never what is retired. Errors as in `Targets.get`."""
     used = tuple(
         FoundSkill(
             name=one.skill.name,
@@ -109,7 +113,7 @@ def skills(kb: "KnowledgeBase", query: str, target: str | None, language: str | 
             applies=f"{one.skill.kind} for {one.skill.target} in {one.skill.language or 'any language'}",
             description=one.skill.description,
         )
-        for one in kb.skills.select(need).offered
+        for one in selected(kb, query, target, language).offered
     )
     damaged = [folder.name for folder, _ in kb.skills.problems()]
     lost = (f"left out as damaged: {', '.join(damaged[:3])}; `kb skills list` tells the user why",) if damaged else ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kb.catalog import ChunkRecord, DocumentRecord, FactRecord, SectionRecord
+from kb.types.records import ChunkRecord, DocumentRecord, FactRecord, SectionRecord
 
 MODEL = "test@1"
 WEIGHTS = (1.0, 1.0, 1.0, 1.0, 1.0)

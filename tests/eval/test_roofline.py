@@ -1,6 +1,7 @@
 """The shortest time of a task: from cited rates alone, measured before stated, dense, and of the whole device."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from eval.oracle.reference import interface_of
 from eval.oracle.task import load_task
 from eval.roofline import IMPLAUSIBLE, Roofline, bottleneck, implausible, task_roofline
 from eval.worker.dtypes import ITEM_BYTES
-from kb.errors import FactError
 from kb.types.evidence import Outcome
 from kb.types.fact import Fact
 from kb.types.kernels import Interface, Task, TensorSpec
@@ -119,8 +119,9 @@ def test_where_a_task_may_compute_in_tf32_one_product_in_it_is_the_bound() -> No
 
 @pytest.mark.parametrize("facts", [[], [OF_A_DIE], [SPARSE]])
 def test_without_any_rate_both_are_named(facts: list[Fact]) -> None:
-    with pytest.raises(FactError, match=r"hbm_bandwidth; .* peak_flops for dense, float16"):
-        roofline(size_bytes=1, operations=1, dtype="float16", facts=facts)
+    found = roofline(size_bytes=1, operations=1, dtype="float16", facts=facts)
+    assert not found.ceilings
+    assert re.search("hbm_bandwidth; .* peak_flops for dense, float16", "; ".join(found.unknown))
 
 
 @pytest.mark.parametrize(("fact", "unknown"), [(STATED, "peak_flops"), (DENSE, "hbm_bandwidth")])
@@ -147,8 +148,9 @@ def test_main_memory_of_any_kind_bounds_the_time(facts: list[Fact], gigabytes: f
 
 
 def test_no_bound_follows_from_a_part_of_the_memory() -> None:
-    with pytest.raises(FactError, match="hbm_bandwidth"):
-        roofline(size_bytes=1, operations=0, dtype="int8", facts=PARTS[1:])
+    found = roofline(size_bytes=1, operations=0, dtype="int8", facts=PARTS[1:])
+    assert not found.ceilings
+    assert "hbm_bandwidth" in found.unknown[0]
 
 
 def test_of_a_task_bytes_are_those_of_all_tensors_and_operations_those_of_its_products() -> None:

@@ -414,7 +414,7 @@ def leave_a_mess(folder: Path) -> None:
     (folder / "closed").chmod(0)
     before = Path.cwd()
     os.chdir(folder)
-    for _ in range(3000):
+    for _ in range(sys.getrecursionlimit() + 100):
         Path("deep").mkdir()
         os.chdir("deep")
     Path("file").write_text("")

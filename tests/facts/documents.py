@@ -10,11 +10,10 @@ from ingest.builder import ParsedDocument
 from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
-from kb.catalog import FactRecord
 from kb.targets import Targets
 from kb.types.fact import Fact
 from kb.types.passages import Citation
-from kb.types.records import Form, Trust
+from kb.types.records import FactRecord, Form, Trust
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=30)
 FACT_HEADER = "| quantity | value | unit | condition | source |\n|---|---|---|---|---|\n"

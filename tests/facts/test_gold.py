@@ -14,10 +14,10 @@ import pytest
 from ingest.extract import extracted
 from ingest.extract.subjects import Subjects
 from ingest.readers import read
-from kb.catalog import FactRecord
 from kb.facts.resolution import same_value
 from kb.facts.select import conditions
 from kb.types.fact import Fact
+from kb.types.records import FactRecord
 from tests.conftest import CORPUS, needs_corpus
 from tests.facts.documents import TARGETS, fact
 

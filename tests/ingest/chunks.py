@@ -5,8 +5,8 @@ from itertools import pairwise
 
 from ingest.builder import Block, BlockKind, ParsedDocument
 from ingest.facts import is_fact_table
-from kb.catalog import ChunkRecord
 from kb.types.embedding import Tokenizer
+from kb.types.records import ChunkRecord
 
 
 class ByteTokenizer:

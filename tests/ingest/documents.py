@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.facts import HEADER, facts
 from ingest.readers import FORMATS, read
-from kb.catalog import FactRecord
 from kb.siblings import siblings_of
 from kb.targets import Targets
+from kb.types.records import FactRecord
 from tests.conftest import CORPUS
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=20)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ingest.builder import Cell, DocumentBuilder, ParsedDocument
 from ingest.chunk import chunk
 from ingest.facts import HEADER
-from kb.catalog import ChunkRecord
 from kb.types.embedding import Tokenizer
+from kb.types.records import ChunkRecord
 from tests.conftest import HashEmbedder
 from tests.ingest.chunks import (
     ByteTokenizer,

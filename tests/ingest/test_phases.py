@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest import embedding
+from ingest import pipeline
 from kb.settings import Settings
 from kb.types.documents import IngestInterrupted, IngestReport, Progress
 from kb.usecases.knowledge_base import KnowledgeBase
@@ -32,7 +32,7 @@ class Interrupted(HashEmbedder):
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "BATCH_TEXTS", 5)
+    monkeypatch.setattr(pipeline, "BATCH_TEXTS", 5)
 
 
 def opened(home: Path, embedder: HashEmbedder | None = None) -> KnowledgeBase:

@@ -9,8 +9,8 @@ import pytest
 
 from ingest.readers import read
 from ingest.scan import SHEETS
-from kb.catalog import FactRecord
 from kb.targets import Targets
+from kb.types.records import FactRecord
 from tests.ingest.documents import facts_of
 
 FILES = sorted(SHEETS.rglob("*.md"))

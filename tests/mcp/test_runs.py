@@ -75,6 +75,7 @@ def answer(factor: str) -> str:
 
 @needs_linux
 @needs_compiler
+@pytest.mark.usefixtures("tried_once")
 def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes(ask: Ask, folder: Path) -> None:
     first = ask("kb_start_run", task_file=str(folder / "twice.py"), target="cpu-x86", evaluations=2).answer
     assert first["stage"] == "draft"

@@ -1,6 +1,6 @@
 """The rules of a search: which documents may answer, in which order, and when there is no answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,18 +10,24 @@ from kb.settings import NO_MODEL, Settings
 from kb.types.passages import SearchFilter, SearchResult, Status
 from kb.usecases.knowledge_base import KnowledgeBase
 from retrieval.search import CONTEXT_CANDIDATES
-from tests.conftest import HashEmbedder
+from tests.conftest import HashEmbedder, written_manuals
 
 Add = Callable[..., None]
 
 QUESTIONS = ["local data share of a compute unit", "160 KB", "LDS in KB", "Memory", "vector L1 cache"]
 
 
-@pytest.fixture
-def asked(kb: KnowledgeBase, manuals: Path) -> KnowledgeBase:
-    """A home with the manuals of mi300x and mi355x, and the sheets that ship for both."""
-    kb.ingest([manuals])
-    return kb
+@pytest.fixture(scope="module")
+def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_manuals(tmp_path_factory.mktemp("asked") / "manuals")
+
+
+@pytest.fixture(scope="module")
+def asked(manuals: Path) -> Iterator[KnowledgeBase]:
+    """A home to ask only, with the manuals of mi300x and mi355x, and the sheets that ship for both."""
+    with KnowledgeBase(Settings(home=manuals.with_name("home")), embedder=HashEmbedder()) as kb:
+        kb.ingest([manuals])
+        yield kb
 
 
 @pytest.fixture

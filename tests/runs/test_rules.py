@@ -13,8 +13,7 @@ from kb.skillbook.standing import STALE_DAYS, TRIALS, StandingContext, standing_
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Task
 from kb.types.protocols import Attempt, Stage
-from kb.types.skill import Preconditions, Skill, SkillKind, SkillStanding
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillRecord, SkillStanding
 from synth.authors.author import Ask, Reply, Usage
 from synth.prompts.skills import rule_text
 from tests.runs.fakes import INTERFACE, TASK, FakeJudge, PaidAuthor, asking, book_of, candidate, evidence_of, loop_of

@@ -7,8 +7,7 @@ import pytest
 
 from kb.skillbook.files import skill_files
 from kb.skillbook.library import Skillbook, record_of
-from kb.types.skill import Skill
-from kb.types.skill_record import Verb
+from kb.types.skill import Skill, Verb
 
 TODAY = date(2025, 12, 1)
 """Shortly after the evidence of these tests was made."""

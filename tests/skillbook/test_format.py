@@ -16,8 +16,7 @@ from kb.skillbook.files import MAX_FILE_BYTES, load_skill, parse_skill, skill_fi
 from kb.skillbook.library import SHIPPED, Skillbook
 from kb.types.evidence import CaseResult, Outcome
 from kb.types.kernels import Candidate
-from kb.types.skill import Preconditions, Skill, SkillKind
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Preconditions, Skill, SkillKind, SkillRecord
 from tests.skillbook.conftest import write_files
 from tests.skillbook.evidence import evidence, skill
 

@@ -7,8 +7,7 @@ import pytest
 from kb.errors import SkillError
 from kb.skillbook.library import JUDGED, Skillbook, utc_now
 from kb.types.evidence import Evidence
-from kb.types.skill import Skill
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Skill, SkillRecord
 from tests.skillbook.conftest import TODAY, decided, measured, write
 from tests.skillbook.evidence import evidence, kernel, skill
 

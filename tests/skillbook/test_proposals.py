@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from kb.skillbook.library import Skillbook
-from kb.types.skill import SkillKind
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import SkillKind, SkillRecord
 from tests.skillbook.conftest import decided, write
 from tests.skillbook.evidence import KERNEL, evidence, kernel, skill
 

@@ -7,8 +7,7 @@ import pytest
 
 from kb.skillbook.standing import STALE_DAYS, StandingContext, major, standing_of
 from kb.types.evidence import Outcome
-from kb.types.skill import Skill, SkillKind, SkillStanding
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import Skill, SkillKind, SkillRecord, SkillStanding
 from tests.skillbook.conftest import TODAY
 from tests.skillbook.evidence import KERNEL, evidence, kernel, refused, skill
 

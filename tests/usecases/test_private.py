@@ -3,14 +3,16 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import Any, Self, cast
 
 import pytest
+import typer
 
 from eval.languages.registry import CPP
 from eval.oracle.task import load_task
 from kb.catalog import Catalog
-from kb.cli.mcp import _open
+from kb.cli.mcp import mcp
 from kb.errors import CitationError, DocumentError, FactError, KbError, SkillError
 from kb.runs.journal import SynthesizerKind
 from kb.settings import Settings
@@ -216,7 +218,10 @@ def test_agents_over_mcp_get_it_only_if_the_user_says_that_their_model_is_his_ow
     monkeypatch.setenv("KB_EMBEDDING_MODEL", "none")
     monkeypatch.setenv("KB_LOCAL_AUTHORS", own)
 
-    with _open(Settings.load()) as agents:
+    opened = list[Callable[[], KnowledgeBase]]()
+    monkeypatch.setattr("kb.mcp.server.serve", lambda open_kb, *, runs_tasks: opened.append(open_kb))
+    mcp(cast("typer.Context", SimpleNamespace(invoked_subcommand=None)))
+    with opened[0]() as agents:
         assert ("planted instruction" in str(agents.search("zsecret.mma multiplies tiles"))) is served
 
 

@@ -9,8 +9,7 @@ from skills_ref.validator import validate
 
 from kb.errors import SkillError
 from kb.skillbook.lint import Finding, lint
-from kb.types.skill import SkillStanding
-from kb.types.skill_record import SkillRecord
+from kb.types.skill import SkillRecord, SkillStanding
 from kb.usecases.curating import decide, measured
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.reverifying import reverify

@@ -295,7 +295,10 @@ class _Blocks:
                 text = f"<{mark}> {text}"
             self._at += 1
             text = "\n".join([text, *self._paragraph_lines(in_item=True)])
-        self._open_list(kind)
+        if kind in self._markers:
+            del self._markers[self._markers.index(kind) + 1 :]
+        else:
+            self._markers.append(kind)
         self._out.text(self._document.inline(text), first, depth=self._indent - 1, marker=shown)
         self._is_attached = match.re is syntax.TERM and text.endswith(":")
         self._style = Style()
@@ -313,12 +316,6 @@ class _Blocks:
         self._counts[mark] += 1
         return mark, f"{self._counts[mark]}."
 
-    def _open_list(self, kind: str) -> None:
-        if kind in self._markers:
-            del self._markers[self._markers.index(kind) + 1 :]
-        else:
-            self._markers.append(kind)
-
     def _definition(self, term: str, text: str) -> str:
         """Return a term and the first paragraph of its definition, on as many lines as in the file."""
         self._at += 1
@@ -329,8 +326,9 @@ class _Blocks:
                 return f"{term}:"
             term += ":" + "\n" * (begin - self._at)
             self._at = begin
-            return "\n".join([term, *self._paragraph_lines(in_item=True)])
-        return "\n".join([f"{term}: {text}", *self._paragraph_lines(in_item=True)])
+        else:
+            term += f": {text}"
+        return "\n".join([term, *self._paragraph_lines(in_item=True)])
 
     # Tables
 

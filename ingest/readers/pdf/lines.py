@@ -169,10 +169,8 @@ def _looseness(row: list[GlyphRun]) -> float:
 
 def _mono_text(glyphs: list[Glyph], pitch: float) -> str:
     """Join glyphs with as many spaces between words as letters would fit there."""
-    text = glyphs[0].text
-    for last, glyph in pairwise(glyphs):
-        text += " " * round((glyph.x0 - last.x1) / pitch) + glyph.text
-    return text
+    pairs = pairwise(glyphs)
+    return glyphs[0].text + "".join(" " * round((glyph.x0 - last.x1) / pitch) + glyph.text for last, glyph in pairs)
 
 
 def _text(glyphs: list[Glyph], y: float, size: float, loose: float) -> str:
@@ -181,23 +179,15 @@ def _text(glyphs: list[Glyph], y: float, size: float, loose: float) -> str:
     for raised, run in groupby(glyphs, lambda g: y - g.y > _RAISED * size and g.font.size < _SMALLER * size):
         part = ""
         for glyph in run:
-            if last and _has_space(last, glyph, loose):
-                part += " "
-            part += glyph.text
+            larger = max(last.font.size, glyph.font.size) if last else 0.0
+            most = loose + _LOOSE_WORD_GAP * larger if loose else glyph.word_gap * larger
+            part += " " * bool(last and glyph.x0 - last.x1 > most) + glyph.text
             last = glyph
         power = part.strip()
         if raised and text[-1:].isalnum() and _POWER.match(power) and power not in _ORDINALS:
             part = f"^{power}" if power.isalnum() else f"^{{{power}}}"
         text += part
     return text
-
-
-def _has_space(last: Glyph, glyph: Glyph, loose: float) -> bool:
-    size = max(last.font.size, glyph.font.size)
-    gap = glyph.x0 - last.x1
-    if loose:
-        return gap > loose + _LOOSE_WORD_GAP * size
-    return gap > glyph.word_gap * size
 
 
 def flows(pieces: Sequence[P], *, depth: int = 0) -> Iterator[list[P]]:
