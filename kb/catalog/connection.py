@@ -217,7 +217,7 @@ def storage_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFullError(
                 f"no space left for {home}", hint="free space or set KB_HOME to another disk"
             ) from error
