@@ -15,7 +15,7 @@ import kb
 from benchmarks.arms_judge import TUNED, WANTED
 from eval.batch.pack import ROOT, read_batch
 from eval.languages.registry import language_named
-from kb.runs.journal import JournalEntry
+from kb.runs.entries import JournalEntry
 from kb.types.evidence import Evidence
 from kb.types.protocols import Proposal, Tried
 from kb.usecases.batches import take

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import inf
 
 from kb.errors import RunError
-from kb.runs.journal import JournalEntry, Run, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.publish import write_back
 from kb.runs.question import Question, written
 from kb.runs.rules import rules_for
