@@ -38,7 +38,7 @@ def task_of(source: str, *, name: str, place: str) -> Task:
     """A task from its source; errors as in `load_task` name `place`."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         raise TaskError(f"{place} is not valid Python: {error}", hint="correct it") from error
     level: list[ast.AST] = [tree]
     for _ in range(MOST_LEVELS):
