@@ -1,10 +1,12 @@
 """Whatever a request holds, the server answers or refuses it in words; no input is a fault of the server."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,6 +18,8 @@ from kb.serve.lanes import lanes_of
 from kb.serve.people import People, Role
 from kb.serve.rate import Rate
 from kb.settings import Settings
+from kb.web.deciding import DECISIONS
+from kb.web.reading import PAGES
 from tests.serve.conftest import ORIGIN, UPLOAD_BYTES
 
 ROW = {"name": "x", "shape": [4, 8], "dtype": "float32", "stride": [8, 1]}
@@ -137,7 +141,7 @@ def wrong(answer: Any) -> str:
     return ""
 
 
-@pytest.mark.parametrize("some", [29, pytest.param(1, marks=pytest.mark.slow)], ids=["a part", "all"])
+@pytest.mark.parametrize("some", [61, pytest.param(1, marks=pytest.mark.slow)], ids=["a part", "all"])
 @pytest.mark.parametrize("call", GOOD)
 def test_no_argument_of_a_call_makes_the_server_fail(curator: TestClient, call: str, some: int) -> None:
     failed = []
@@ -180,3 +184,58 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_no_body_of_a_call_makes_the_server_fail(curator: TestClient, body: bytes) -> None:
     assert [problem for call in GOOD if (problem := wrong(curator.post(f"/api/{call}", content=body)))] == []
+
+
+@pytest.mark.parametrize("tool", [name for name in GOOD if f"kb_{name}" in {call.__name__ for call in CALLS}])
+def test_no_argument_of_a_tool_makes_the_server_fail(curator: TestClient, tool: str) -> None:
+    failed = []
+    for number, path in enumerate(places(GOOD[tool])):
+        for bad in BAD[number % 61 :: 61]:
+            asked = {"name": f"kb_{tool}", "arguments": replaced(GOOD[tool], path, bad)}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+            answer = curator.post("/mcp", content=json.dumps(message))
+            if answer.status_code >= 500 or re.search("Error executing tool|Traceback", answer.text):
+                failed.append(f"{path} = {str(bad)[:40]!r}: {answer.status_code} {answer.text[:300]}")
+
+    assert failed == []
+
+
+QUERY = {
+    "q": "wave", "also": "lanes", "target": "mi300x", "compare": "", "numbers": "1", "path": "mi300x/guide.md",
+    "cited": "abc", "section": "0", "page": "1", "from": "0", "id": "abc", "name": "a-skill", "beside": "another",
+    "run": "1", "number": "1", "seen": "0", "done": "abc",
+}  # fmt: skip
+"""Whatever a page takes."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_query_of_a_page_makes_the_server_fail(curator: TestClient, page: str) -> None:
+    bad = [text for text in (*TEXTS, *map(str, NUMBERS[:8])) if text.isprintable() and len(text) < 1000]
+    asked = [urlencode(QUERY | {name: text}) for number, name in enumerate(QUERY) for text in bad[number % 13 :: 13]]
+    asked += ["%ff", "&&=&", "id=%ed%a0%80&path=%ed%a0%80&q=%00", "a=1&" * 2000]
+
+    statuses = {query[:200]: curator.get(f"{page}?{query}").status_code for query in asked}
+
+    assert {query: status for query, status in statuses.items() if status not in (200, 204, 303, 404)} == {}
+
+
+@pytest.mark.parametrize("path", DECISIONS)
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "text/plain"])
+def test_no_form_makes_the_server_fail(curator: TestClient, path: str, kind: str) -> None:
+    [token, *_] = re.findall(r'name="token" value="([^"]+)"', curator.get("/facts?target=mi300x").text)
+    form = {"token": token, "verb": "reject", "id": "abc", "name": "a-skill", "reason": "so", "target": "x"}
+    bad = [text for text in TEXTS if text.isprintable() and len(text) < 1000]
+    sent = [urlencode(form | {name: text}).encode() for name in form for text in bad[::5]]
+    sent += [
+        b"",
+        b"%ff=%fe",
+        b"=" * 50_000,
+        b"a=1&" * 10_000,
+        b"--b\r\n",
+        b"--b\r\nContent-Disposition: x\r\n\r\nx--b--",
+    ]
+    headers = {"content-type": kind}
+
+    statuses = {body[:200]: curator.post(path, content=body, headers=headers).status_code for body in sent}
+
+    assert {body: status for body, status in statuses.items() if status not in (303, 400, 403, 409, 422)} == {}
