@@ -260,9 +260,10 @@ class Run:
             yield
         finally:
             with self._appending, suppress(OSError):
-                self._is_held = False
                 self._room.clear()
-                self._lines.trim()
+                if self._is_held:
+                    self._is_held = False
+                    self._lines.trim()
             lock.release()
 
     def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
