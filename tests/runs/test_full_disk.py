@@ -253,3 +253,12 @@ def test_a_line_that_power_cut_off_counts_as_not_written(tmp_path: Path, rest: b
     kept.append(b"three\n")
     kept.trim()
     assert (tmp_path / JOURNAL).read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_lines_behind_a_damaged_one_are_not_taken_for_room(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL).write_bytes(text := b"one\n" + bytes(9) + b"\nthree\nfour\n")
+    kept = Lines(tmp_path / JOURNAL)
+
+    assert kept.read() == text.splitlines()
+    kept.trim()
+    assert (tmp_path / JOURNAL).read_bytes() == text
