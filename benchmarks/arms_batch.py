@@ -19,7 +19,8 @@ import kb
 from benchmarks.arms_judge import TUNED, WANTED
 from eval.batch.pack import ROOT, read_batch
 from eval.languages.registry import language_named
-from kb.runs.journal import JournalEntry, Rules, Run
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Rules, Run
 from kb.runs.rules import learnt, tried
 from kb.types.evidence import Evidence
 from kb.types.protocols import Proposal, Tried

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kb.campaign.file import Arm, Budget, Campaign, GroupedTask
-from kb.runs.journal import JOURNAL, JournalEntry, Plan, Run, Runs, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import JOURNAL, Plan, Run, Runs, SynthesizerKind
 from kb.skillbook.files import skill_files
 from kb.skillbook.library import JUDGED
 from kb.types.campaign import Part

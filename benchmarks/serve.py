@@ -3,10 +3,11 @@
     python -m benchmarks.serve --work FOLDER --out benchmarks/results/pool-serve.json
 
 The home is made of the sheets that ship with kb, with the default embedding model. A process runs `kb serve` on
-loopback; this one has the clients, on the same cores. Each client asks one question after another, drawn at random:
-half searches, a quarter facts, a fifth prompts for a kernel, and writes: documents, skills and decisions. In the first
-part a client asks again at once, which shows what the machine can do; in the second it pauses about as long as
-`--pause` says, as people and agents do. Then the server is killed while the clients go on, and the home is checked.
+loopback; this one has the clients, each with a token of its own, on the same cores. Each client asks one question after
+another, drawn at random: half searches, a quarter facts, a fifth prompts for a kernel, and writes: documents, skills
+and decisions. In the first part a client asks again at once, which shows what the machine can do; in the second it
+pauses about as long as `--pause` says, as people and agents do. Then the server is killed while the clients go on, and
+the home is checked.
 """
 
 import argparse
@@ -127,14 +128,17 @@ class Load:
         }
 
 
-async def ask(load: Load, address: str, token: str, part: str, options: argparse.Namespace, pause_s: float) -> None:
-    headers, until = {"authorization": f"Bearer {token}"}, time.monotonic() + options.seconds
-    limits = httpx.Limits(max_connections=1)
-    clients = [
-        httpx.AsyncClient(base_url=address, headers=headers, timeout=120, limits=limits) for _ in range(options.clients)
-    ]
+async def ask(
+    load: Load, address: str, tokens: list[str], part: str, options: argparse.Namespace, pause_s: float
+) -> None:
+    until, limits = time.monotonic() + options.seconds, httpx.Limits(max_connections=1)
+    clients = [httpx.AsyncClient(base_url=address, headers=bearer(one), timeout=120, limits=limits) for one in tokens]
     await asyncio.gather(*(load.client(http, n, part, until, pause_s) for n, http in enumerate(clients)))
     await asyncio.gather(*(http.aclose() for http in clients))
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
 
 
 def started(home: Path) -> tuple[subprocess.Popen[str], str]:
@@ -177,19 +181,20 @@ def main() -> None:
         kb.ingest([SHEETS])
         facts = {target: [fact.citation.id for fact in kb.facts(target)] for target in TARGETS}
         held = {"documents": len(kb.documents.stored()), "passages": kb.catalog.count_windows()}
-    token = People(settings.home).add("load", Role.CURATOR)
+    people = People(settings.home)
+    tokens = [people.add(f"client-{number}", Role.CURATOR) for number in range(options.clients)]
     parts: dict[str, Any] = {}
     process, address = started(settings.home)
     try:
         for part, pause_s in (("at once", 0.0), ("with pauses", options.pause)):
             load, began = Load(facts), time.monotonic()
-            asyncio.run(ask(load, address, token, part.replace(" ", "-"), options, pause_s))
+            asyncio.run(ask(load, address, tokens, part.replace(" ", "-"), options, pause_s))
             parts[part] = load.summary(time.monotonic() - began) | {"load average": round(os.getloadavg()[0], 1)}
         memory = memory_mb(process.pid)
         load = Load(facts)
         killer = threading.Timer(options.seconds / 4, os.kill, (process.pid, signal.SIGKILL))
         killer.start()
-        asyncio.run(ask(load, address, token, "killed", options, 0.0))
+        asyncio.run(ask(load, address, tokens, "killed", options, 0.0))
         killer.join()
     finally:
         process.kill()
@@ -197,7 +202,7 @@ def main() -> None:
     after = lost(settings, load)
     process, address = started(settings.home)
     try:
-        again = httpx.post(f"{address}/api/targets", headers={"authorization": f"Bearer {token}"}, json={}, timeout=60)
+        again = httpx.post(f"{address}/api/targets", headers=bearer(tokens[0]), json={}, timeout=60)
     finally:
         process.terminate()
         process.wait()

@@ -3,7 +3,9 @@
 import hashlib
 import os
 import re
+import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -196,3 +198,27 @@ def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalJudge, "__init__", start)
     monkeypatch.setattr(LocalJudge, "verify", lambda self, candidate: self.here.verify(candidate))
     monkeypatch.setattr(LocalJudge, "close", lambda self: None)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    if os.geteuid() != 0 or mount is None:
+        pytest.skip("only root can mount a small file system")
+    made = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=2m", "kb-test", str(disk)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def fill(disk: Path, *, leave: int) -> Path:
+    """Take all space of `disk` but `leave` bytes."""
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    (disk / "fill").write_bytes(bytes(max(0, free - leave)))
+    return disk / "fill"

@@ -10,6 +10,8 @@ from kb.types.kernels import Precision, Task
 
 TASK_NAMES = ("Model", "get_inputs", "get_init_inputs")
 MAX_SOURCE_BYTES = 1 << 20
+MOST_LEVELS = 200
+"""Of a task's syntax tree: what walks it by recursion goes no deeper."""
 
 
 def load_task(path: Path, precision: str = Precision.DEFAULT) -> Task:
@@ -36,8 +38,13 @@ def task_of(source: str, *, name: str, place: str) -> Task:
     """A task from its source; errors as in `load_task` name `place`."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deep
         raise TaskError(f"{place} is not valid Python: {error}", hint="correct it") from error
+    level: list[ast.AST] = [tree]
+    for _ in range(MOST_LEVELS):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise TaskError(f"{place} is nested more than {MOST_LEVELS} levels deep", hint="write it in several statements")
     defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     if missing := [name for name in TASK_NAMES if name not in defined]:
         raise TaskError(

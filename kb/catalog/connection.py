@@ -224,7 +224,7 @@ def _store_error(error: OSError | sqlite3.DatabaseError, home: Path) -> StoreErr
     full = DiskFullError(f"no space left for {home}", hint="free space or set KB_HOME to another disk")
     owned = "set KB_HOME to a folder you own"
     if isinstance(error, OSError):
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return full
         if _is_read_only(error):
             return ReadOnlyError(f"{home} cannot be written: {error.strerror}", hint=owned)

@@ -51,14 +51,14 @@ def report(
             print_json(report_of(kb, run))
             return
         path, journal = output or Path(f"{run.id}.html"), run.folder / JOURNAL
-        size = journal.stat().st_size
+        changed = journal.stat().st_mtime_ns
         ended = _write(kb, run.id, path)
         notify(f"written: {path}")
         with interruptible():
             while watch and not ended:
                 time.sleep(LOOK_S)
-                if (now := journal.stat().st_size) != size:
-                    size, ended = now, _write(kb, run.id, path)
+                if (now := journal.stat().st_mtime_ns) != changed:
+                    changed, ended = now, _write(kb, run.id, path)
 
 
 def _is_campaign(kb: "KnowledgeBase", name: str, output: Path | None, *, as_json: bool) -> bool:

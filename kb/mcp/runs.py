@@ -7,6 +7,7 @@ from pydantic import Field
 
 from kb.mcp.tool import MAX_TOKENS, WRITES, TargetName, tool
 from kb.types.base import Frozen
+from kb.types.kernels import LanguageName
 from kb.views import prompts, verdicts
 from kb.views.response import Response, view_of
 
@@ -116,7 +117,7 @@ def kb_verify(
     kb: "KnowledgeBase",
     task_file: TaskFile,
     source: Annotated[str, Field(max_length=400_000, description="The whole source of the kernel.")],
-    language: Annotated[str, Field(max_length=40, description="Such as triton, cuda, cpp or torch.")],
+    language: Annotated[LanguageName, Field(max_length=40, description="Such as triton, cuda, cpp or torch.")],
     target: TargetName,
 ) -> KernelVerdict:
     """Judge one kernel without a run: nothing is kept. To search, use kb_start_run and kb_submit."""

@@ -5,12 +5,11 @@ the journal is requested, judged or paid for again. An incomplete last line coun
 """
 
 import json
-import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +20,9 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError, model_validator
 
 from kb.catalog import storage_errors
-from kb.errors import CandidateError, RunError
+from kb.errors import CandidateError, RunError, StoreError
+from kb.runs.entries import JournalEntry, entries_of
+from kb.runs.lines import Lines
 from kb.storage import sync_folders, write_synced, write_whole
 from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Part, Skills
@@ -36,6 +37,8 @@ from synth.search.moves import Ask, SearchName, SearchPart
 JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
 NAME_CHARACTERS = 100
 """Maximum length of the task's name in the name of a run: file systems allow 255 characters in all."""
+TOKEN_BYTES, REPLY_BYTES = 8, 4096
+"""Room that the journal keeps for a reply: for each of its tokens, and for all else of its entry."""
 
 
 class SynthesizerKind(StrEnum):
@@ -105,22 +108,6 @@ class Plan(Frozen):
         return fields
 
 
-class JournalEntry(Frozen):
-    """One event of a run."""
-
-    kind: Literal["asked", "answered", "tried", "proposed", "judged", "published", "ended"]
-    step: int
-    """Number of the candidate, counted from 1."""
-    exchange: Exchange | None = None
-    ask: Ask | None = None
-    """What the author is asked in an exchange."""
-    proposal: Proposal | None = None
-    evidence: Evidence | None = None
-    tried: Tried | None = None
-    text: str = ""
-    """Name of the published skill, the reason why the run ended, or the batch that brought the evidence."""
-
-
 class Run:
     """One run. Append only inside `held`; reading needs no lock."""
 
@@ -132,13 +119,14 @@ class Run:
         """
         self.folder = folder
         self._appending, self._is_held = RLock(), False  # authors answer in threads of their own
+        self._lines, self._room = Lines(folder / JOURNAL), dict[int, int]()  # in bytes, for each request under way
         self._load()
 
     def _load(self) -> None:
         folder = self.folder
         try:
             self.plan = Plan.model_validate_json((folder / HEADER).read_text(encoding="utf-8"))
-            self.entries = _entries(folder / JOURNAL)
+            self.entries = entries_of(self._lines.read())
         except (OSError, ValueError) as error:
             raise _unreadable(folder, reason_of(error)) from error
         self._proposed, self._judged = dict[int, Proposal](), dict[int, Evidence]()
@@ -230,12 +218,27 @@ class Run:
         return sum(self._took_s.values()) + sum(one.took_s for one in self._tried)
 
     def record(self, exchange: Exchange, ask: Ask | None) -> None:
-        """Append a request, or what became of it, and sync it. Raises RunError if a thread does so after the hold."""
+        """Append a request, or what became of it, and sync it.
+
+        With a request, the journal keeps room for the reply: what is paid must be recorded, also on a full disk.
+
+        Raises:
+            RunError: a thread does so after the hold.
+            StoreError: it cannot be kept; if it is a request, the author must not get it.
+        """
         kind: Literal["asked", "answered"] = "answered" if exchange.answered else "asked"
         with self._appending:
             if not self._is_held:
                 raise RunError(f"run {self.id} is not held any more", hint="resume it")
-            self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=ask))
+            self._room[exchange.number] = 0 if exchange.answered else REPLY_BYTES + TOKEN_BYTES * exchange.output_tokens
+            try:
+                self.append(JournalEntry(kind=kind, step=self.step, exchange=exchange, ask=ask))
+            except StoreError as error:
+                self._room.pop(exchange.number)
+                if not exchange.answered:
+                    raise
+                lost = f"what {exchange.author} answered to request {exchange.number} is lost, and may be paid again"
+                raise type(error)(f"{error.message}: {lost}", hint=error.hint) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -252,13 +255,16 @@ class Run:
                 raise RunError(f"run {self.id} is in use by another process", hint="wait for it to end") from None
         try:
             self._load()
-            with storage_errors(self.folder), (self.folder / JOURNAL).open("r+b") as file:
-                file.truncate(file.read().rfind(b"\n") + 1)
+            with storage_errors(self.folder):
+                self._lines.trim()
             self._is_held = True
             yield
         finally:
-            with self._appending:
-                self._is_held = False
+            with self._appending, suppress(OSError):
+                self._room.clear()
+                if self._is_held:
+                    self._is_held = False
+                    self._lines.trim()
             lock.release()
 
     def verdicts(self, candidate: Candidate) -> dict[int, Evidence]:
@@ -286,13 +292,11 @@ class Run:
             raise CandidateError(f"this candidate is in {candidate.language}, the run is in {own}", hint=hint)
 
     def append(self, entry: JournalEntry) -> None:
-        """Append an entry to the journal and sync it to disk."""
+        """Append an entry to the journal and sync it to disk. Raises StoreError if it is not there."""
         # model_dump_json would write infinity as null and refuse a lone surrogate.
         line = json.dumps(entry.model_dump(mode="json", exclude_defaults=True)) + "\n"
-        with self._appending, storage_errors(self.folder), (self.folder / JOURNAL).open("a", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        with self._appending, storage_errors(self.folder):
+            self._lines.append(line.encode(), room=0 if entry.kind == "answered" else sum(self._room.values()))
             self.entries = [*self.entries, entry]
             self._count(entry)
 
@@ -377,21 +381,3 @@ class Runs:
 
 def _unreadable(folder: Path, why: str) -> RunError:
     return RunError(f"run {folder} cannot be read: {why}", hint="`kb runs list` shows the others")
-
-
-def _entries(journal: Path) -> list[JournalEntry]:
-    """The entries of all complete lines."""
-    text, written = journal.read_bytes(), set[int]()
-    entries = [_entry(json.loads(line)) for line in text[: text.rfind(b"\n") + 1].splitlines()]
-    for place, entry in enumerate(entries):
-        written |= {entry.step} if entry.proposal and not entry.proposal.is_tuned else set()
-        if (made := entry.exchange) and not made.question:  # of an earlier version, which asked one after another
-            numbered = made.model_copy(update={"question": 1 + len(written)})
-            entries[place] = entry.model_copy(update={"exchange": numbered})
-    return entries
-
-
-def _entry(fields: dict[str, Any]) -> JournalEntry:
-    if proposal := fields.get("proposal"):
-        proposal.pop("usage", None)  # earlier versions kept the tokens there
-    return JournalEntry.model_validate(fields)

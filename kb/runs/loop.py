@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
 
-from kb.errors import RunError
-from kb.runs.journal import JournalEntry, Run, SynthesizerKind
+from kb.errors import RunError, StoreError
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.publish import write_back
 from kb.runs.question import Question, written
 from kb.runs.rules import rules_for
@@ -86,8 +87,12 @@ class Loop:
                 reason = self._search(
                     synthesizer, judge, most, lambda: time.monotonic() > deadline or self.run.judged_s >= most_s
                 )
-            finally:
+            except StoreError:  # the home takes no skill now; the next start writes what the run has won
+                raise
+            except BaseException:
                 self._write_back(judge.interface)
+                raise
+            self._write_back(judge.interface)
             if reason:
                 self._end(reason)
 

@@ -1,6 +1,7 @@
 """What a run leaves in the library: a win as a skill, rules, and evidence."""
 
-from kb.runs.journal import JournalEntry, Rules, Run
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Rules, Run
 from kb.runs.rules import learnt, tried
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import skill_of_win

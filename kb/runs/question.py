@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from threading import Event, Thread
 
+from kb.errors import StoreError
 from kb.runs.journal import Run
 from kb.types.protocols import Proposal
 from synth.authors.asking import Exchange, Ledger
@@ -42,9 +43,14 @@ class Question(Ledger):
             self._recorded.set()
 
     def finish(self, kind: type[BaseException] | None = None, *_: object) -> None:
-        """Wait until the reply, or why there is none, is recorded; not when a context exits by an interrupt."""
+        """Wait until the reply, or why there is none, is recorded; not when a context exits by an interrupt.
+
+        Raises StoreError if a context exits by an error and the reply cannot be recorded: that costs more.
+        """
         if kind is None or issubclass(kind, Exception):
             self._thread.join()
+        if kind and isinstance(self.error, StoreError):
+            raise self.error
 
     def wait(self) -> Proposal:
         """The answer. Raises what the authors raised.

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from kb.catalog import storage_errors
 from kb.errors import KbError
 from kb.mcp.advice import warnings
 from kb.mcp.server import all_tools
@@ -134,9 +135,10 @@ def _answer(call: Callable[..., Any], lanes: Lanes) -> Endpoint:
 
 def _upload(home: Path, lanes: Lanes) -> Endpoint:
     folder = home / uploads.FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(".sent-*"):  # by a process that was killed
-        left.unlink()
+    with storage_errors(home):
+        folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(".sent-*"):  # by a process that was killed
+            left.unlink()
 
     async def endpoint(request: Request) -> Response:
         target, name = request.path_params["target"], request.path_params["name"]
@@ -144,7 +146,7 @@ def _upload(home: Path, lanes: Lanes) -> Endpoint:
         trust = _trust(request)
         sent = folder / f".sent-{token_hex(8)}"
         try:
-            with sent.open("xb") as file:
+            with storage_errors(home), sent.open("xb") as file:
                 async for part in request.stream():
                     file.write(part)
                 file.flush()

@@ -8,7 +8,8 @@ import asyncio
 import binascii
 import getpass
 from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 from urllib.parse import unquote, urlsplit
 
 from starlette.authentication import SimpleUser
@@ -17,15 +18,23 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kb.errors import KbError, LockedError, StoreError
+from kb.errors import DiskFullError, KbError, LockedError, StoreError
 from kb.serve.people import TOKEN, People, Role
+from kb.serve.rate import Rate
 from kb.web.guard import HEADERS, READING, refusal_of_stranger
 
 METHODS = (*READING, "POST", "PUT")
 BY_PROXY = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"}
 BODY_S = 60
 """Within so many seconds a request must be whole, and a part of an answer be taken."""
+PERSON_PER_S, PERSON_BURST = 10, 200
+"""Most requests of one person."""
+WRONG_PER_S, WRONG_BURST = 1, 20
+"""Most wrong tokens from one address. A right token is always let in, so that nobody can keep others out."""
+STATUS = {LockedError: 503, DiskFullError: 507, StoreError: 500}
+"""Of the answer to an error; 422 to another."""
 CHALLENGES = ("Bearer", 'Basic realm="kb: any name, and your token as password", charset="UTF-8"')
+SLOWER = "wait as many seconds as the header Retry-After says"
 IN_A_HEADER = "send your token as `Authorization: Bearer TOKEN`, or in a browser as the password"
 
 
@@ -40,8 +49,8 @@ class User(SimpleUser):
 class Refused(HTTPException):
     """Answered with this status, a message and a hint."""
 
-    def __init__(self, status: int, message: str, hint: str) -> None:
-        super().__init__(status, message)
+    def __init__(self, status: int, message: str, hint: str, *, wait_s: float = 0) -> None:
+        super().__init__(status, message, {"Retry-After": str(ceil(wait_s))} if wait_s else None)
         self.hint = hint
 
 
@@ -50,7 +59,7 @@ def refused(_: object, error: Exception) -> Response:
     status, headers = 500, dict[str, str]()
     message, hint = "the server failed", "whoever runs it finds the reason in its output"
     if isinstance(error, KbError):
-        status = 503 if isinstance(error, LockedError) else 500 if isinstance(error, StoreError) else 422
+        status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
         message, hint = error.message, error.hint
     elif isinstance(error, HTTPException):
         status, message, headers = error.status_code, error.detail, dict(error.headers or {})
@@ -71,6 +80,8 @@ class Guard:
     """The addresses of this server: scheme, host and port."""
     is_open: bool
     """Whether the account that serves needs no token, as long as there are no people."""
+    requests: Rate = field(default_factory=lambda: Rate(PERSON_PER_S, PERSON_BURST))
+    wrong_tokens: Rate = field(default_factory=lambda: Rate(WRONG_PER_S, WRONG_BURST))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
@@ -85,7 +96,9 @@ class Guard:
         try:
             if scope["type"] == "http":
                 self._check_source(scope)
-                scope["user"] = self._user(scope)
+                scope["user"] = user = self._user(scope)
+                if wait_s := self.requests.wait_s(user.display_name):
+                    raise Refused(429, f"{user.display_name} sends too many requests", SLOWER, wait_s=wait_s)
         except (KbError, Refused) as error:
             app = refused(scope, error)
         await app(scope, receive, guarded)
@@ -117,6 +130,8 @@ class Guard:
         is_browser = scheme.lower() == "basic"
         person = self.people.of(_password(value) if is_browser else value.strip())
         if person is None or scheme.lower() not in ("basic", "bearer"):
+            if value and (wait_s := self.wrong_tokens.wait_s((scope["client"] or ("",))[0])):
+                raise Refused(429, "too many wrong tokens came from this address", SLOWER, wait_s=wait_s)
             raise Refused(401, "there is no token that this server knows", IN_A_HEADER)
         if is_browser and scope["method"] not in READING and "origin" not in headers:
             raise Refused(403, "a browser would name the page that sends this", IN_A_HEADER)

@@ -58,6 +58,10 @@ class Answering(Home):
         finally:
             self._idle.put_nowait(thread)
 
+    def open(self) -> None:
+        for thread in self._threads:
+            thread.open()
+
     def close(self) -> None:
         for thread in self._threads:
             thread.close()
@@ -80,8 +84,10 @@ def lanes_of(settings: Settings, notify: Callable[[str], None]) -> dict[Lane, An
         return KnowledgeBase(settings, notify=notify, embedder=embedder, without_private=without_private)
 
     turn = asyncio.Lock()  # one writer after another in the order in which they came; the home's lock has none
+    reading = Answering(partial(opened, wait_s=READ_WAIT_S), threads=max(2, os.cpu_count() or 1))
+    reading.open()  # SQLite cannot open a catalog on a full disk unless it is open already
     return {
-        Lane.READ: Answering(partial(opened, wait_s=READ_WAIT_S), threads=max(2, os.cpu_count() or 1)),
+        Lane.READ: reading,
         Lane.WRITE: Answering(opened, turn=turn),
         Lane.JUDGE: Answering(opened),
         Lane.CURATE: Answering(partial(opened, without_private=False), turn=turn),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.readers import FORMATS, format_of
 from ingest.scan import file_digest
+from kb.catalog import storage_errors
 from kb.errors import DocumentError
 from kb.storage import sync_folders
 from kb.types.documents import Document, IngestReport
@@ -41,9 +42,10 @@ def add(kb: "KnowledgeBase", sent: Path, target: str, name: str, trust: Trust) -
             raise DocumentError("the home has this document already", hint="a curator can remove it")
         if one.source == str(file):
             raise DocumentError(f"another document is called {name}", hint="choose another name")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    sent.replace(file)
-    sync_folders(file.parent, *file.parents[1:3])
+    with storage_errors(kb.settings.home):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        sent.replace(file)
+        sync_folders(file.parent, *file.parents[1:3])
     try:
         report = kb.ingest([file], target=target, trust=trust)
         if failed := [one.reason for one in report.files if one.outcome in ("failed", "skipped")]:

@@ -24,6 +24,10 @@ class Opened:
         self._kb: KnowledgeBase | None = None
         self._thread = ThreadPoolExecutor(max_workers=1)
 
+    def open(self) -> None:
+        """Open it now. Raises the errors of opening the home."""
+        self._thread.submit(self._answer, lambda _: None).result()
+
     async def ask(self, question: "Callable[[KnowledgeBase], Answer]") -> Answer:
         """The answer. Raises what `question` raises, and the errors of opening the home."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._answer, question)

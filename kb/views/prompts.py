@@ -1,8 +1,9 @@
 """A prompt for a kernel."""
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from kb.errors import RunError
+from kb.errors import RunError, TaskError
 from kb.types.briefing import PromptItem
 from kb.types.kernels import Interface
 from kb.types.protocols import Stage
@@ -12,6 +13,9 @@ if TYPE_CHECKING:  # the caller has it open; loading it here would delay the sta
     from kb.runs.journal import Plan
     from kb.usecases.knowledge_base import KnowledgeBase
     from synth.prompts.prompt import Prompt
+
+MOST_ELEMENTS = 1 << 48
+"""Of a tensor that an agent states."""
 
 
 class PromptView(Response):
@@ -57,10 +61,15 @@ def draft_prompt(
     Errors as in `KnowledgeBase.draft_prompt`, and:
 
     Raises:
-        TaskError: `source` is not a task.
+        TaskError: `source` is not a task, or there can be no such tensor.
     """
     from eval.oracle.task import task_of
+    from eval.worker.dtypes import ITEM_BYTES
 
+    for one in (*interface.inputs, *interface.state, *interface.outputs):
+        if one.dtype not in ITEM_BYTES or not 0 <= prod(one.shape) <= MOST_ELEMENTS:
+            hint = f"give its whole shape, and one of the types {', '.join(ITEM_BYTES)}"
+            raise TaskError(f"there is no tensor with the shape and the dtype of {one.name!r}", hint=hint)
     task = task_of(source, name=name, place="the argument `task`")
     plan = kb.plan(task, target, language=language, synthesizer="external")
     budget = min(kb.settings.prompt_tokens, max_tokens)

@@ -1,5 +1,6 @@
 """Runs, their candidates, and what became of an answer."""
 
+from os.path import exists  # it takes a name that is too long, too
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,10 @@ def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
     from eval.oracle.task import load_task
 
     folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
-    paths = [(place / Path(file).expanduser()).resolve() for place in (Path.cwd(), *folders)]
+    try:
+        paths = [(place / Path(file).expanduser()).resolve() for place in (Path.cwd(), *folders)]
+    except (ValueError, RuntimeError) as error:  # it holds a NUL, or names the home of an unknown account
+        raise TaskError(f"{file!r} is no path: {error}", hint="give the path of a task's file") from error
     allowed = [path for path in paths if any(path.is_relative_to(folder) for folder in folders)]
     if not allowed:
         named = ", ".join(map(str, folders)) or "none"
@@ -109,4 +113,4 @@ def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
             f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
             hint="give the path within one of them, or let the user name its folder: kb mcp --tasks FOLDER",
         )
-    return load_task(next((path for path in allowed if path.exists()), allowed[0]))
+    return load_task(next(filter(exists, allowed), allowed[0]))

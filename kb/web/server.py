@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from kb.errors import KbError, SettingsError
+from kb.errors import DiskFullError, KbError, SettingsError
 from kb.usecases.opened import Opened
 from kb.web.deciding import DECISIONS
 from kb.web.guard import Guard
@@ -63,7 +63,7 @@ def routes(home: Opened, deciding: Opened, *, token: str) -> list[Route | Mount]
             try:
                 return RedirectResponse(await deciding.ask(lambda kb: decision(kb, form)), status_code=303)
             except KbError as error:
-                return refused(error, 409)
+                return refused(error, 507 if isinstance(error, DiskFullError) else 409)
 
         return endpoint
 

@@ -1,10 +1,6 @@
 """A full disk: said in two lines, and nothing is half-written."""
 
-import os
 import random
-import shutil
-import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,24 +12,7 @@ from kb.storage import STAGED
 from kb.types.documents import Progress
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.cli.conftest import Run, documents, forget_sheets
-from tests.conftest import HashEmbedder
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = shutil.which("mount")
-    if os.geteuid() != 0 or mount is None:
-        pytest.skip("only root can mount a small file system")
-    made = subprocess.run(
-        [mount, "-t", "tmpfs", "-o", "size=2m", "kb-test", str(disk)], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"no file system can be mounted here: {made.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+from tests.conftest import HashEmbedder, fill
 
 
 @pytest.fixture
@@ -54,13 +33,6 @@ def large(tmp_path: Path) -> Path:
     sections = (f"## Section {i}\n\n" + " ".join(f"w{words.randrange(10**9)}" for _ in range(100)) for i in range(1500))
     (tmp_path / "mi250" / "large.md").write_text("# Large\n\n" + "\n\n".join(sections), encoding="utf-8")
     return tmp_path / "mi250"
-
-
-def fill(disk: Path, *, leave: int) -> Path:
-    """Take all space of `disk` but `leave` bytes."""
-    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    (disk / "fill").write_bytes(bytes(max(0, free - leave)))
-    return disk / "fill"
 
 
 def test_a_document_that_does_not_fit_on_the_disk_is_refused_and_the_others_stay(

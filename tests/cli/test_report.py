@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kb.runs.journal import JournalEntry
+from kb.runs.entries import JournalEntry
 from tests.cli.conftest import Run
 from tests.runs.fakes import candidate
 from tests.web.fakes import judge, propose, started, whole_run

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from kb.cli.plot import draw
 from kb.cli.runs import finish, show_runs
-from kb.runs.journal import JournalEntry, Plan, Runs, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Plan, Runs, SynthesizerKind
 from kb.runs.journal import Run as KernelRun
 from kb.types.evidence import Outcome
 from kb.types.protocols import Proposal

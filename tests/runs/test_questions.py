@@ -9,7 +9,8 @@ import pytest
 
 from kb.errors import JudgeError
 from kb.runs import loop
-from kb.runs.journal import JournalEntry, Run, Runs
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Run, Runs
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Stage

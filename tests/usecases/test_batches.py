@@ -9,7 +9,8 @@ import pytest
 
 from eval.batch.pack import BATCH, Batch, read_batch
 from kb.errors import BatchError, CandidateError, KbError, RunError, TargetError
-from kb.runs.journal import HEADER, JournalEntry, Plan, Run, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import HEADER, Plan, Run, SynthesizerKind
 from kb.types.evidence import Evidence, Grade, Outcome
 from kb.types.kernels import Candidate
 from kb.types.protocols import Proposal

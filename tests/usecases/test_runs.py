@@ -10,7 +10,8 @@ import pytest
 from eval.languages import registry as languages
 from kb.cli.runs import show_runs
 from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
-from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.types.evidence import Evidence, Outcome
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Candidate

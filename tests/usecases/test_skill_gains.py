@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kb.runs.journal import JournalEntry, Plan, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Plan, SynthesizerKind
 from kb.types.evidence import Evidence
 from kb.types.protocols import Proposal
 from kb.types.skill import SkillKind

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from kb.runs.journal import JournalEntry, Plan, Run, Runs, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.question import written
 from kb.types.evidence import Bottleneck, CaseResult, Outcome
 from kb.types.kernels import Candidate, Task

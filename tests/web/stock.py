@@ -4,7 +4,8 @@ from pathlib import Path
 
 from reportlab.pdfgen.canvas import Canvas
 
-from kb.runs.journal import JournalEntry, Plan, Run, SynthesizerKind
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Task
 from kb.types.protocols import Proposal

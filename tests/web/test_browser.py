@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kb.facts.resolution import FactStanding
-from kb.runs.journal import JournalEntry
+from kb.runs.entries import JournalEntry
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.web.stock import CHIP, MANUAL, PDF, judge, stock
 from tests.web.test_markup import PLANTED

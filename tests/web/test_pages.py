@@ -8,7 +8,8 @@ from starlette.testclient import TestClient
 
 from kb.catalog import write_lock
 from kb.facts.resolution import FactStanding
-from kb.runs.journal import JournalEntry, Run
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Run
 from kb.types.skill import SkillStanding
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.reading import reading

@@ -6,7 +6,8 @@ import pytest
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
-from kb.runs.journal import JournalEntry, Run
+from kb.runs.entries import JournalEntry
+from kb.runs.journal import Run
 from kb.settings import Settings
 from kb.types.evidence import CaseResult, Finding, KernelScreen, Outcome
 from kb.types.kernels import Task
