@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 from eval.batch.here import job_of, kind_that_timed
 from eval.batch.pack import Batch, BatchVerdict
 from eval.pool.cards import Card, Run, kinds_of
-from eval.pool.judging import STOPPED
 
 MOST_LOST = 3
 """There is no verdict on a candidate, until the next start, once so many machines were lost while they judged it."""
@@ -57,7 +56,7 @@ class Part:
 
     kind: str
     said: dict[int, str | None]
-    """By number: None before it is begun, then STOPPED, then why there is no verdict, or nothing if there is one."""
+    """By number: None before it is begun, then why there is no verdict, or nothing if there is one."""
 
 
 class Spreading:
@@ -142,10 +141,13 @@ class Spreading:
             self._waiting += [number for number, said in part.said.items() if said]
 
     def _forget(self, machine: str, reason: str) -> Iterator[BatchVerdict]:
-        """Let others judge what a lost machine has not, last what it had begun, unless it was begun too often."""
+        """Let others judge what a lost machine has not, last what it had begun, unless it was begun too often.
+
+        What failed there counts as begun: a judge may die before the machine is known to be lost.
+        """
         said = self._parts.pop(machine).said
         self._cards.pop(machine, None)
-        begun = [number for number in said if said[number] == STOPPED]
+        begun = [number for number in said if said[number]]
         self._lost.update(begun)
         self._waiting = [
             *(number for number in said if said[number] is None),
@@ -154,7 +156,8 @@ class Spreading:
         ]
         if not begun:
             self._useless.add(machine)
-        self._tell(f"machine {machine[:8]} is lost: {reason}")
+        back = sum(note is None for note in said.values())
+        self._tell(f"machine {machine[:8]} is lost ({reason}): it had begun {len(begun)}, and {back} more go to others")
         for number in begun:
             if self._lost[number] >= MOST_LOST:
                 failure = f"{MOST_LOST} machines were lost while they judged it"

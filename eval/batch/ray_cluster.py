@@ -102,8 +102,8 @@ class RayCluster:
             answer: Answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             del self._workers[machine]  # without a reference Ray ends it
-            cause = getattr(error, "cause", error)
-            return Lost(getattr(cause, "message", f"{type(cause).__name__}: {str(cause).splitlines()[0]}"))
+            raised = getattr(error, "cause", "")  # by the worker; Ray's own errors tell much of Ray
+            return Lost(f"{type(error).__name__} {raised}".strip())
         return answer
 
     def __enter__(self) -> Self:
