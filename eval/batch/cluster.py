@@ -104,20 +104,22 @@ class Spreading:
 
     def _hand_out(self) -> None:
         """Ask machines that are new for their cards, and give idle ones their share of what is left for their kind."""
-        here = {*self._cluster.machines()} - self._useless
-        for machine in here - {*self._cards, *self._parts}:
-            self._parts[machine] = Part("", {})
-            self._cluster.ask(machine)
-        self._cards = {machine: cards for machine, cards in self._cards.items() if machine in here | {*self._parts}}
+        here = [machine for machine in self._cluster.machines() if machine not in self._useless]
+        for machine in here:
+            if machine not in self._cards and machine not in self._parts:
+                self._parts[machine] = Part("", {})
+                self._cluster.ask(machine)
+        self._cards = {m: cards for m, cards in self._cards.items() if m in here or m in self._parts}
         sound = {m: [card for card in cards if not card.failure] for m, cards in self._cards.items()}
         every = [card for cards in sound.values() for card in cards]
         known = {self._jobs[n].run: part.kind for part in self._parts.values() for n in part.said} | self._timed
-        kinds = Counter(card.kind for card in every)
-        for machine in sound.keys() - self._parts.keys():
+        kinds, unknown = Counter(card.kind for card in every), sum(not part.said for part in self._parts.values())
+        for machine in [machine for machine in sound if machine not in self._parts]:
             waiting = kinds_of([self._jobs[number] for number in self._waiting], known, every)
             for kind, own in Counter(card.kind for card in sound[machine]).items():
                 if jobs := waiting[kind]:  # half of its share: who is faster then takes more of the rest
-                    jobs = jobs[: max(LEAST_PART * own, -(-len(jobs) * own // (2 * kinds[kind])))]
+                    half = len(jobs) * own // (2 * (kinds[kind] + unknown))
+                    jobs = jobs[: max(LEAST_PART * own, half)]
                     part = self._parts[machine] = Part(kind, dict.fromkeys(job.number for job in jobs))
                     self._waiting = [number for number in self._waiting if number not in part.said]
                     known |= dict.fromkeys((job.run for job in jobs), kind)

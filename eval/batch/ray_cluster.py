@@ -34,13 +34,16 @@ class Worker:
         os.environ.pop("OMP_NUM_THREADS", None)  # Ray sets it; torch chooses as on a machine without Ray
 
     def next(self, part: Sequence[int], known: Mapping[Run, str]) -> BatchVerdict | list[Card]:
-        """See `Cluster.ask`."""
+        """See `Cluster.ask`. Raises RuntimeError, because Ray cannot carry a KbError."""
         if not self._cards:
-            self._cards = chosen_cards(self._devices)
+            try:
+                self._cards = chosen_cards(self._devices)
+            except BatchError as error:
+                raise RuntimeError(error.message) from None
         if part:
             batch, cache = read_batch(ROOT), ROOT / "cache"
             if batch.judge != code_digest():
-                raise BatchError("its Python finds another version of the judge", hint="uninstall kb on the nodes")
+                raise RuntimeError("its Python has another version of the judge before the batch's")
             cache.mkdir(exist_ok=True)
             self._found = judged_here(batch, part, known, self._cards, cache)
         return next(self._found, self._cards)
@@ -102,8 +105,7 @@ class RayCluster:
             answer: Answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             del self._workers[machine]  # without a reference Ray ends it
-            raised = getattr(error, "cause", "")  # by the worker; Ray's own errors tell much of Ray
-            return Lost(f"{type(error).__name__} {raised}".strip())
+            return Lost(str(getattr(error, "cause", type(error).__name__)))
         return answer
 
     def __enter__(self) -> Self:
