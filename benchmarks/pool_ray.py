@@ -12,6 +12,7 @@ import argparse
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -104,8 +105,8 @@ def trouble(cluster: "Cluster", nodes: list["Node"], first: Driver, chance: rand
 
 
 def added(cluster: "Cluster") -> "Node":
-    """A new node with a folder of its own, as on a machine of its own."""
-    return cluster.add_node(num_cpus=1, temp_dir=tempfile.mkdtemp(prefix="kb-node-"))
+    """A new node with a folder of its own, as on a machine of its own. The paths of its sockets must be short."""
+    return cluster.add_node(num_cpus=1, temp_dir=tempfile.mkdtemp())
 
 
 def main() -> None:
@@ -120,7 +121,9 @@ def main() -> None:
     from ray.cluster_utils import Cluster
 
     folder, batch, expected = pack(options.work, options.jobs)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    tempfile.tempdir = tempfile.mkdtemp(prefix="kb-")
+    head = {"num_cpus": 0, "include_dashboard": False, "temp_dir": tempfile.mkdtemp()}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         nodes = [added(cluster) for _ in range(options.nodes)]
         chance, began = random.Random(options.seed), time.monotonic()
@@ -137,6 +140,7 @@ def main() -> None:
         took_s = time.monotonic() - began
     finally:
         cluster.shutdown()
+        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
     outcomes = {number: str(one.outcome) for number, one in evidence(folder, batch).items()}
     judged = drivers[0].judged() + drivers[1].judged()
     lost = [match for driver in drivers for line in driver.lines if (match := LOST.match(line))]

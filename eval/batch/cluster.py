@@ -89,7 +89,7 @@ class Spreading:
         until = time.monotonic() + MACHINE_S
         while True:
             self._hand_out()
-            if self._parts:
+            if any(part.said for part in self._parts.values()) or (self._waiting and self._parts):
                 until = time.monotonic() + MACHINE_S
             elif not self._waiting or time.monotonic() > until:
                 return

@@ -14,7 +14,7 @@ from eval.batch.cluster import Answer, Lost
 from eval.batch.here import judged_here
 from eval.batch.pack import ROOT, VERDICTS, BatchVerdict, code_digest, read_batch
 from eval.pool.cards import Card, Run, chosen_cards
-from kb.errors import BatchError, MissingLibraryError, is_installed
+from kb.errors import BatchError, KbError, MissingLibraryError, is_installed
 
 RAY = "ray"
 """A pool of this name is the cluster whose address RAY_ADDRESS has, or that runs here; `ray://HOST:PORT` another."""
@@ -35,18 +35,21 @@ class Worker:
 
     def next(self, part: Sequence[int], known: Mapping[Run, str]) -> BatchVerdict | list[Card]:
         """See `Cluster.ask`. Raises RuntimeError, because Ray cannot carry a KbError."""
-        if not self._cards:
-            try:
+        try:
+            if not self._cards:
                 self._cards = chosen_cards(self._devices)
-            except BatchError as error:
-                raise RuntimeError(error.message) from None
-        if part:
-            batch, cache = read_batch(ROOT), ROOT / "cache"
-            if batch.judge != code_digest():
-                raise RuntimeError("its Python has another version of the judge before the batch's")
-            cache.mkdir(exist_ok=True)
-            self._found = judged_here(batch, part, known, self._cards, cache)
-        return next(self._found, self._cards)
+            if part:
+                self._found = self._judged(part, known)
+            return next(self._found, self._cards)
+        except KbError as error:
+            raise RuntimeError(error.message) from None
+
+    def _judged(self, part: Sequence[int], known: Mapping[Run, str]) -> Iterator[BatchVerdict]:
+        batch, cache = read_batch(ROOT), ROOT / "cache"
+        if batch.judge != code_digest():
+            raise BatchError("its Python finds another version of the judge", hint="uninstall kb there")
+        cache.mkdir(exist_ok=True)
+        yield from judged_here(batch, part, known, self._cards, cache)
 
 
 class RayCluster:
