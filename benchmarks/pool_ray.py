@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.origin import write_result
+from benchmarks.origin import LIBRARIES, write_result
 from eval.batch.pack import Batch, read_verdict
 from eval.languages.registry import load_candidate
 from eval.oracle.task import load_task
@@ -166,6 +166,7 @@ def main() -> None:
             "exit status of the last driver": drivers[1].process.returncode,
             "minutes": round(took_s / 60, 1),
         },
+        (*LIBRARIES[:2], "ray"),
     )
 
 
