@@ -21,6 +21,9 @@ def main() -> int:
     )
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="the batch (default: where this code is)")
     parser.add_argument("--devices", default="", help="only these, for example 0,2 or cpu (default: all)")
+    parser.add_argument(
+        "--pool", default=os.environ.get("KB_POOL", ""), help="a cluster that judges: ray or ray://HOST:PORT"
+    )
     given = parser.parse_args()
     try:
         if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -29,7 +32,7 @@ def main() -> int:
 
         # The judge's process does not search the working directory.
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-        return int(judge_batch(given.folder, lambda line: print(line, flush=True), given.devices) > 0)
+        return int(judge_batch(given.folder, lambda line: print(line, flush=True), given.devices, given.pool) > 0)
     except KbError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return 1

@@ -94,6 +94,11 @@ def processor() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
+def machine_kind() -> str:
+    """The kind of this machine: times on CPUs of other kinds do not compare."""
+    return f"{processor()}, {os.cpu_count()} cores"
+
+
 def processor_in_full() -> str:
     """The CPU's name, how many of its cores kernels may use, and its vector extensions by the system's names."""
     vectors = [flag for flag in cpu_features() if flag.startswith(("avx", "amx", "fma", "asimd", "sve"))]

@@ -36,6 +36,7 @@ from importlib.util import find_spec
 
 EXTRAS = {
     "judge": ("torch", "triton"),
+    "ray": ("ray",),
     "vectors": (
         "chromadb", "huggingface_hub", "onnx", "onnxruntime", "onnxscript", "sentence_transformers", "tokenizers",
         "transformers",

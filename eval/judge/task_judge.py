@@ -3,7 +3,6 @@
 The judge runs the task's reference; the candidate runs only in a worker.
 """
 
-import os
 import platform
 import secrets
 import time
@@ -20,7 +19,7 @@ from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
 from eval.languages.registry import LANGUAGES
 from eval.languages.toolchain import ToolchainLanguage
-from eval.machine import present_gpus, processor, sandbox_level
+from eval.machine import machine_kind, present_gpus, sandbox_level
 from eval.oracle.cases import given_case
 from eval.oracle.constants import at_workload
 from eval.oracle.reference import Reference, interface_of
@@ -206,7 +205,7 @@ def _environment(device: Device) -> dict[str, str]:
 
     gpu = next(iter(present_gpus().values()), None) if device.tensors == "cuda" else None
     return ({"gpu": gpu.kind} if gpu else {}) | {
-        "machine": f"{processor()}, {os.cpu_count()} cores",
+        "machine": machine_kind(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "torch": torch.__version__,

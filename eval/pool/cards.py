@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.machine import CHOOSES_GPU, present_gpus
+from eval.machine import CHOOSES_GPU, machine_kind, present_gpus
 from eval.pool.turns import TURNS
 from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError
@@ -25,15 +25,15 @@ class Card:
     name: str
     """What CHOOSES_GPU calls it, or CPU."""
     isa: Isa
-    kind: str = CPU
-    """That of machine.Gpu, or CPU."""
+    kind: str
+    """That of machine.Gpu, or `machine_kind`."""
     failure: str = ""
     """Why it is taken out: it has failed a canary."""
     unsure: set[int] = field(default_factory=set)
     """Numbers of the candidates that it has judged since its last good canary."""
 
     def __str__(self) -> str:
-        return CPU if self.kind == CPU else f"{self.name} ({self.kind})"
+        return CPU if self.name == CPU else f"{self.name} ({self.kind})"
 
     def environment(self, sharing: int, folder: Path) -> dict[str, str]:
         """The variables with which a judge sees no other card.
@@ -42,7 +42,7 @@ class Card:
             sharing: How many judges share this one.
             folder: Where these lock files to take turns.
         """
-        alone = {} if self.kind == CPU else {CHOOSES_GPU: self.name}
+        alone = {} if self.name == CPU else {CHOOSES_GPU: self.name}
         return alone if sharing <= 1 else alone | {TURNS: f"{folder}/turns-{self.name}", SHARE: f"{1 / sharing}"}
 
 
@@ -68,7 +68,8 @@ def chosen_cards(devices: str = "") -> list[Card]:
         BatchError: there is no such device here, or the environment hides it.
     """
     gpus = present_gpus()
-    cards = [Card(name, gpu.isa, gpu.kind) for name, gpu in gpus.items()] + [Card(CPU, Isa(CPU, platform.machine()))]
+    cards = [Card(name, gpu.isa, gpu.kind) for name, gpu in gpus.items()]
+    cards.append(Card(CPU, Isa(CPU, platform.machine()), machine_kind()))
     if not devices:
         return cards
     named = {key: card for card in cards for key in (card.name, gpus[card.name].number if card.name in gpus else CPU)}

@@ -75,8 +75,9 @@ class Judging:
                 if of_kind := [card for card in sound if card.kind == kind]:
                     queues[kind] = iter(waiting := parts(own, len(of_kind)))
                     cores = len(usable_cores()) // len(sound)
-                    sharing = min(most, cores // LEAST_CORES, len(waiting) // len(of_kind)) if kind != CPU else 1
-                    judges += [(c, c.environment(sharing, self._folder)) for c in of_kind] * max(1, sharing)
+                    sharing = min(most, cores // LEAST_CORES, len(waiting) // len(of_kind))
+                    sharing = 1 if of_kind[0].name == CPU else max(1, sharing)
+                    judges += [(c, c.environment(sharing, self._folder)) for c in of_kind] * sharing
                 else:
                     why = "; ".join(card.failure for card in cards if card.kind == kind)
                     yield from (Found(job.number, failure=f"no {kind} is left: {why}") for job in own)

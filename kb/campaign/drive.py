@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
+from eval.batch.judge import judge_batch
 from eval.batch.pack import read_batch
 from kb.campaign.allot import REST, next_slice, slices, standing_of
 from kb.campaign.file import Campaign, Cell
@@ -76,6 +77,7 @@ def run_campaign(
     campaign: Campaign,
     *,
     batches: Path,
+    pool: str = "",
     force: bool = False,
     on_start: OnStart | None = None,
     on_result: OnResult = lambda result: None,
@@ -84,6 +86,7 @@ def run_campaign(
 
     Args:
         batches: Where the folders of a carried campaign are written, as `NAME-batch-1` and so on.
+        pool: The cluster that judges them, as for `judge_batch`; empty: somebody carries them.
         force: Whether a campaign that has changed since it began goes on as it is now.
 
     Returns:
@@ -103,7 +106,7 @@ def run_campaign(
     with _held(kb, campaign):
         write_whole(_folder(kb, campaign.name) / "campaign.json", campaign.model_dump_json(indent=1))
         if campaign.judge == "carried":
-            return _carry(kb, campaign, plans, batches, on_result)
+            return _judge_elsewhere(kb, campaign, plans, batches, pool, on_result)
         judge = _judge_in_rounds if campaign.judge == "rounds" else _judge_here
         judge(kb, campaign, plans, on_start, on_result)
     return ""
@@ -169,9 +172,28 @@ def _noting(begun: list[Run], on_start: OnStart | None) -> OnStart:
     return start
 
 
+def _judge_elsewhere(
+    kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Path, pool: str, on_result: OnResult
+) -> str:
+    """Carry once; with a pool, until it has judged all that the authors write."""
+    tried = set[Path]()
+    while True:
+        for folder in _folders(campaign, batches) if pool else ():
+            if folder not in tried and take(kb, folder).missing:
+                judge_batch(folder, kb.notify, pool=pool)
+            tried.add(folder)
+        then = _carry(kb, campaign, plans, batches, on_result)
+        if not pool or tried.issuperset(_folders(campaign, batches)):
+            return then
+
+
+def _folders(campaign: Campaign, batches: Path) -> list[Path]:
+    return sorted(batches.glob(f"{campaign.name}-batch-*"))
+
+
 def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Path, on_result: OnResult) -> str:
     """Take the verdicts that came, ask for the next candidate of each run, and pack what waits for a device."""
-    folders = sorted(batches.glob(f"{campaign.name}-batch-*"))
+    folders = _folders(campaign, batches)
     waiting = set[tuple[str, str]]()
     for folder in folders:
         taken = take(kb, folder)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.output import Json, counted, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, Pool, counted, open_kb, show, show_result, show_wrapped
 
 if TYPE_CHECKING:
     from kb.usecases.batches import Taken
@@ -60,6 +60,7 @@ def pack(
 def judge(
     folder: Folder,
     devices: Annotated[str, typer.Option(help="Only these: numbers or uuids of GPUs, and cpu (default: all).")] = "",
+    pool: Pool = "",
 ) -> None:
     """Judge a batch on all devices of this machine, or on some.
 
@@ -72,7 +73,7 @@ def judge(
     """
     from eval.batch.judge import judge_batch
 
-    if judge_batch(folder, show, devices):
+    if judge_batch(folder, show, devices, pool):
         raise typer.Exit(1)
 
 

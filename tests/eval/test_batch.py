@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from eval.batch import here
 from eval.batch import judge as batch_judge
 from eval.batch.judge import judge_batch
 from eval.batch.pack import BATCH, MOST_BYTES, VERDICTS, Batch, read_batch, read_verdict, sealed, write_batch
@@ -43,7 +44,7 @@ TWO = batch_of(entry("right"), entry("wrong"))
 @pytest.fixture
 def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """What the fake judge of this machine, which has two H100, has opened and judged since it was last asked."""
-    monkeypatch.setattr(batch_judge, "LocalJudge", FakeJudge)
+    monkeypatch.setattr(here, "LocalJudge", FakeJudge)
     monkeypatch.setattr(FakeJudge, "log", tmp_path / "log", raising=False)
     monkeypatch.setattr(FakeJudge, "environments", [])
     monkeypatch.setattr(cards, "present_gpus", lambda: GPUS)

@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from eval.batch import judge as batch_judge
+from eval.batch import here
 from eval.batch.judge import judge_batch
 from eval.batch.pack import Batch, read_verdict, write_batch
 from eval.devices.cpu import Cpu
 from eval.devices.device import Device
 from eval.devices.gpu import Gpu as GpuDevice
 from eval.judge import task_judge
-from eval.machine import Gpu
+from eval.machine import Gpu, machine_kind
 from eval.pool import cards, judging
 from eval.pool.cards import Card, Job, kinds_of
 from kb.errors import BatchError
@@ -42,7 +42,7 @@ Judge = Callable[..., tuple[int, list[str]]]
 @pytest.fixture
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     """Judges on a machine with these GPUs; returns how many have no verdict, and the lines that are told."""
-    monkeypatch.setattr(batch_judge, "LocalJudge", FakeJudge)
+    monkeypatch.setattr(here, "LocalJudge", FakeJudge)
     monkeypatch.setattr(FakeJudge, "log", tmp_path / "log", raising=False)
     monkeypatch.setattr(FakeJudge, "pause_s", 0.05)
 
@@ -244,5 +244,5 @@ def test_the_cpu_is_taken_out_too(tmp_path: Path, judge: Judge, broken: Callable
     left, told = judge(folder, {})
 
     assert (left, judged_by(tmp_path)) == (2, {"a": {"cpu"}})
-    why = f"no verdict: no cpu is left: {OUT.format('cpu')}"
+    why = f"no verdict: no {machine_kind()} is left: {OUT.format('cpu')}"
     assert told == [f"{n} of 2: row-sum for cpu-x86: {why}" for n in (2, 1)]

@@ -1,0 +1,166 @@
+"""Spreads a batch over the machines of a cluster. Each judges its part on all its cards, as if it were carried there.
+
+A machine that is lost gives back what it had not judged. Who judges on is decided by what is known of cards: their
+kinds, and whether they fail their canaries.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from eval.batch.here import job_of, kind_that_timed
+from eval.batch.pack import Batch, BatchVerdict
+from eval.pool.cards import Card, Run, kinds_of
+
+MOST_LOST = 3
+"""There is no verdict on a candidate, until the next start, once so many machines were lost while they judged it."""
+LEAST_PART = 4
+"""Candidates for each card, at least, where so many wait: a judge takes about as long to start as to judge these."""
+MACHINE_S = 60.0
+"""Wait so long for a machine that may judge what waits, when none judges."""
+
+
+class Lost(NamedTuple):
+    """A machine does not answer any more."""
+
+    reason: str
+
+
+Answer = BatchVerdict | list[Card] | Lost
+"""A verdict of those that `judged_here` gives; the cards of a machine when it has no more of them."""
+
+
+class Cluster(Protocol):
+    def machines(self) -> Collection[str]:
+        """Names of those that are there."""
+        ...
+
+    def ask(self, machine: str, part: Sequence[int] = (), known: Mapping[Run, str] | None = None) -> None:
+        """Ask a machine for its next answer. If `part` has candidates, it begins with them before.
+
+        Args:
+            known: The kind of card for each run of these.
+        """
+        ...
+
+    def answers(self) -> Sequence[tuple[str, Answer]]:
+        """Answers of machines that were asked. It waits for one, but not for longer than a second or so."""
+        ...
+
+
+@dataclass
+class Part:
+    """What a machine has to judge."""
+
+    kind: str
+    said: dict[int, str | None]
+    """By number: None before it is begun, then why there is no verdict, or nothing if there is one."""
+
+
+class Spreading:
+    """Has candidates judged on a cluster.
+
+    Args:
+        numbers: Of the candidates, in the order in which they are to be judged.
+        known: The kind of card that has timed candidates of a run.
+        tell: Called with a line about a machine that is lost, or has no use.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        numbers: Sequence[int],
+        known: Mapping[Run, str],
+        cluster: Cluster,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._batch, self._cluster, self._tell = batch, cluster, tell
+        self._jobs = {number: job_of(batch, number) for number in numbers}
+        self._waiting, self._timed, self._lost = list(numbers), dict(known), Counter[int]()
+        self._cards = dict[str, list[Card]]()
+        self._parts = dict[str, Part]()
+        """Of machines that were asked."""
+        self._useless = set[str]()
+
+    def verdicts(self) -> Iterator[BatchVerdict]:
+        """As `judged_here`, until all candidates are judged, or no machine is left that may."""
+        until = time.monotonic() + MACHINE_S
+        while True:
+            self._hand_out()
+            if any(part.said for part in self._parts.values()) or (self._waiting and self._parts):
+                until = time.monotonic() + MACHINE_S
+            elif not self._waiting or time.monotonic() > until:
+                return
+            for machine, answer in self._cluster.answers():
+                if isinstance(answer, BatchVerdict):
+                    self._note(machine, answer)
+                    yield answer
+                elif isinstance(answer, Lost):
+                    yield from self._forget(machine, answer.reason)
+                else:
+                    self._finish(machine, answer)
+
+    def _hand_out(self) -> None:
+        """Ask machines that are new for their cards, and give idle ones their share of what is left for their kind."""
+        here = [machine for machine in self._cluster.machines() if machine not in self._useless]
+        for machine in here:
+            if machine not in self._cards and machine not in self._parts:
+                self._parts[machine] = Part("", {})
+                self._cluster.ask(machine)
+        self._cards = {m: cards for m, cards in self._cards.items() if m in here or m in self._parts}
+        sound = {m: [card for card in cards if not card.failure] for m, cards in self._cards.items()}
+        every = [card for cards in sound.values() for card in cards]
+        known = {self._jobs[n].run: part.kind for part in self._parts.values() for n in part.said} | self._timed
+        kinds, unknown = Counter(card.kind for card in every), sum(not part.said for part in self._parts.values())
+        for machine in [machine for machine in sound if machine not in self._parts]:
+            waiting = kinds_of([self._jobs[number] for number in self._waiting], known, every)
+            for kind, own in Counter(card.kind for card in sound[machine]).items():
+                if jobs := waiting[kind]:  # half of its share: who is faster then takes more of the rest
+                    half = len(jobs) * own // (2 * (kinds[kind] + unknown))
+                    jobs = jobs[: max(LEAST_PART * own, half)]
+                    part = self._parts[machine] = Part(kind, dict.fromkeys(job.number for job in jobs))
+                    self._waiting = [number for number in self._waiting if number not in part.said]
+                    known |= dict.fromkeys((job.run for job in jobs), kind)
+                    self._cluster.ask(machine, [*part.said], {job.run: kind for job in jobs})
+                    break
+
+    def _note(self, machine: str, verdict: BatchVerdict) -> None:
+        part, number = self._parts[machine], verdict.number
+        if number in part.said:
+            part.said[number] = verdict.failure
+        else:  # it is withdrawn: a card of the machine has judged it since its last good canary, before this part
+            self._waiting.append(number)
+        if kind := kind_that_timed(verdict.evidence):
+            self._timed.setdefault(self._jobs[number].run, kind)
+        self._cluster.ask(machine)
+
+    def _finish(self, machine: str, cards: list[Card]) -> None:
+        """Let others judge what a machine could not, because its cards of this kind are taken out."""
+        part, self._cards[machine] = self._parts.pop(machine), cards
+        if all(card.failure for card in cards if card.kind == part.kind):
+            self._waiting += [number for number, said in part.said.items() if said]
+
+    def _forget(self, machine: str, reason: str) -> Iterator[BatchVerdict]:
+        """Let others judge what a lost machine has not, last what it had begun, unless it was begun too often.
+
+        What failed there counts as begun: a judge may die before the machine is known to be lost.
+        """
+        said = self._parts.pop(machine).said
+        self._cards.pop(machine, None)
+        begun = [number for number in said if said[number]]
+        self._lost.update(begun)
+        self._waiting = [
+            *(number for number in said if said[number] is None),
+            *self._waiting,
+            *(number for number in begun if self._lost[number] < MOST_LOST),
+        ]
+        if not begun:
+            self._useless.add(machine)
+        back = sum(note is None for note in said.values())
+        self._tell(f"machine {machine[:8]} is lost ({reason}): it had begun {len(begun)}, and {back} more go to others")
+        for number in begun:
+            if self._lost[number] >= MOST_LOST:
+                failure = f"{MOST_LOST} machines were lost while they judged it"
+                yield BatchVerdict(batch=self._batch.id, number=number, judge=self._batch.judge, failure=failure)
