@@ -212,10 +212,14 @@ def test_the_note_of_a_source_file_is_kept_and_the_judge_does_not_get_it(
 @pytest.mark.parametrize(
     ("kernels", "tune", "notes"),
     [
-        ([TRITON], False, ()),
-        ([Candidate(language="triton", source="FIXED = 1\n")], True, ("declares no parameters with `# tune:`",)),
-        ([TRITON], True, ("only a kernel that has a time can be tuned",)),
-        ([TRITON, TRITON], True, ("judged before", "only a kernel that has a time can be tuned")),
+        ([TRITON], False, ("nothing times it here",)),
+        (
+            [Candidate(language="triton", source="FIXED = 1\n")],
+            True,
+            ("nothing times", "declares no parameters with `# tune:`"),
+        ),
+        ([TRITON], True, ("nothing times", "only a kernel that has a time can be tuned")),
+        ([TRITON, TRITON], True, ("judged before", "nothing times", "only a kernel that has a time can be tuned")),
     ],
 )
 def test_a_submission_says_what_was_asked_for_and_not_done(
