@@ -119,7 +119,9 @@ def test_where_a_task_may_compute_in_tf32_one_product_in_it_is_the_bound() -> No
 
 @pytest.mark.parametrize("facts", [[], [OF_A_DIE], [SPARSE]])
 def test_without_any_rate_both_are_named(facts: list[Fact]) -> None:
-    with pytest.raises(FactError, match=r"hbm_bandwidth; .* peak_flops for dense, float16"):
+    with pytest.raises(
+        FactError, match=r"hbm_bandwidth, the bandwidth of main memory of any kind; .* peak_flops for dense, float16"
+    ):
         roofline(size_bytes=1, operations=1, dtype="float16", facts=facts)
 
 
