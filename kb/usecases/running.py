@@ -32,8 +32,8 @@ from synth.prompts.prompt import Prompt, build_prompt
 from synth.search.moves import Ask
 
 NOT_TIMED = (
-    "nothing times it here, so it stays an attempt of the run and becomes no skill; `kb batch pack FOLDER RUN` takes it "
-    "to a machine that does. Stop when the verdict names nothing to mend: a run need not be ended"
+    "nothing times it here, so it stays an attempt of the run and becomes no skill; `kb batch pack FOLDER RUN` takes "
+    "it to a machine that does. Stop when the verdict names nothing to mend: a run need not be ended"
 )
 
 

@@ -190,3 +190,12 @@ def test_a_run_says_beforehand_that_the_machine_is_too_busy_for_times(
     notes = ask("kb_start_run", task_file="twice.py", target="cpu-x86").answer["notes"]
 
     assert any("80% of this machine's CPU time (make 80%)" in note for note in notes) == (others > 0.15)
+
+
+@needs_linux
+def test_a_roof_that_no_document_states_is_refused_in_words_for_agents(ask: Ask, folder: Path) -> None:
+    reply = ask("kb_roofline", task_file="twice.py", target="cpu-x86")
+
+    assert reply.refused
+    assert "hbm_bandwidth, the bandwidth of main memory of any kind" in reply.text
+    assert "let the user run `kb probe --target TARGET`" in reply.text
