@@ -32,6 +32,8 @@ SPLIT, SPLIT_INTO = 3, ("tf32", "float16", "bfloat16")
 doi:10.1177/10943420221090256)."""
 MEMORY = "hbm_bandwidth"
 MEMORY_PARTS = ("dram_channels", "dram_channel_width", "dram_rate")
+NAMED = {MEMORY: f"{MEMORY}, the bandwidth of main memory of any kind"}
+UNKNOWN_RATE = "ingest a document that states it, or let the user run `kb probe --target TARGET` on such a machine"
 RATES = (MEMORY, *MEMORY_PARTS, "peak_flops")
 """Quantities from which a bound follows."""
 BOUND = 0.5
@@ -177,8 +179,8 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool = Fa
     if not chosen:
         named = ", ".join(sorted(wanted))
         raise FactError(
-            f"no fact that holds states {quantity}{f' for {named}' if named else ''}",
-            hint="ingest a document that states it, or run `kb probe` on such a machine",
+            f"no fact that holds states {NAMED.get(quantity, quantity)}{f' for {named}' if named else ''}",
+            hint=UNKNOWN_RATE,
         )
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 

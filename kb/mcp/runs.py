@@ -1,19 +1,18 @@
 """The tools that judge kernels and drive runs. A task's file is trusted code, so it must lie in a folder that the user
 named."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field
 
 from kb.mcp.tool import MAX_TOKENS, WRITES, TargetName, tool
 from kb.types.base import Frozen
 from kb.types.kernels import LanguageName
-from kb.views import prompts, verdicts
+from kb.views import prompts, tasks, verdicts
 from kb.views.response import Response, view_of
 
 if TYPE_CHECKING:
     from kb.types.evidence import Evidence
-    from kb.types.kernels import Task
     from kb.usecases.knowledge_base import KnowledgeBase
 
 TaskFile = Annotated[
@@ -71,9 +70,28 @@ class RunAnswer(Response):
     best: int | None
     """Number of the fastest that won, otherwise of the fastest that passed."""
     evaluations_left: int
+    spent: str
+    """On its verdicts, and on authors if it has any."""
     ended: str
     """Why it is over; empty if it is not."""
     published: tuple[str, ...]
+    prompt: prompts.PromptView | None
+    """The prompt that it waits to have answered, if it was asked for."""
+    report: str
+    """In Markdown, with the best kernel, if it was asked for."""
+
+    @property
+    def parts(self) -> int:
+        return len(self.report)
+
+    def first(self, n: int) -> Self:
+        return self.with_(report=self.report[:n], truncated=True)
+
+
+@tool("List tasks")
+def kb_tasks(kb: "KnowledgeBase") -> tasks.TaskFiles:
+    """List the tasks in the folders that the user named: files for kb_start_run, kb_verify and kb_roofline."""
+    return tasks.tasks_for_agents(kb)
 
 
 @tool("Start a run", WRITES, tokens=MAX_TOKENS)
@@ -87,9 +105,9 @@ def kb_start_run(
     evaluations: Annotated[int, Field(ge=1, le=100, description="Most kernels to judge.")] = 8,
 ) -> prompts.PromptView:
     """Start a run for a task and get its first prompt. Answer it with kb_submit, until the run is over."""
-    plan = kb.plan(_task(kb, task_file), target, synthesizer="external", language=language, evaluations=evaluations)
-    run, prompt = kb.prompt(plan)
-    return prompts.prompt_view(prompt, run=run.id)
+    task = tasks.task_for_agents(kb, task_file)
+    plan = kb.plan(task, target, synthesizer="external", language=language, evaluations=evaluations)
+    return prompts.started(kb, plan)
 
 
 @tool("Submit a kernel to a run", WRITES, tokens=MAX_TOKENS)
@@ -99,7 +117,7 @@ def kb_submit(
     answer: Answer,
     *,
     tune: Annotated[bool, Field(description="Tune its constants, too: minutes.")] = False,
-    brief: Annotated[bool, Field(description="Next prompt without task and contract.")] = False,
+    brief: Annotated[bool, Field(description="Next prompt without task, contract and the kernel sent.")] = False,
 ) -> Submitted:
     """Judge the answer to a run's last prompt, and get the verdict and the next prompt.
 
@@ -107,7 +125,8 @@ def kb_submit(
     """
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
-    prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief)
+    sent = [own for one in found.attempts if brief and (own := one.candidate.source.strip()) in answer]
+    prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief, without=sent)
     verdict, left = _judged(done.evidence), found.evaluations_left
     return view_of(Submitted, done, verdict=verdict, prompt=prompt or None, evaluations_left=left)
 
@@ -124,30 +143,41 @@ def kb_verify(
     from kb.types.kernels import Candidate
 
     candidate = Candidate(language=language, source=source)
-    return KernelVerdict(verdict=_judged(kb.verify(_task(kb, task_file), candidate, target)))
+    return KernelVerdict(verdict=_judged(kb.verify(tasks.task_for_agents(kb, task_file), candidate, target)))
 
 
 @tool("Bound the time of a task")
 def kb_roofline(kb: "KnowledgeBase", task_file: TaskFile, target: TargetName) -> RooflineAnswer:
     """The shortest time that a task can take on a chip, by its bytes and operations and the chip's cited rates."""
-    found = verdicts.roofline(kb, _task(kb, task_file), target)
+    found = verdicts.roofline(kb, tasks.task_for_agents(kb, task_file), target)
     return RooflineAnswer(time_us=found.time_us, bounds=found.bounds, notes=found.unknown)
 
 
-@tool("Show a run")
-def kb_run(kb: "KnowledgeBase", run: RunId) -> RunAnswer:
-    """The candidates of a run with their outcomes, the best one, and the skills that it wrote."""
+@tool("Show a run", tokens=MAX_TOKENS)
+def kb_run(
+    kb: "KnowledgeBase",
+    run: RunId,
+    *,
+    prompt: Annotated[bool, Field(description="Also the whole prompt to answer; costs no evaluation.")] = False,
+    report: Annotated[bool, Field(description="Also a report with the best kernel, for the user.")] = False,
+) -> RunAnswer:
+    """The attempts of a run with their outcomes, its best one and its skills, and what is spent."""
+    from kb.views.report import report as report_of
     from kb.views.runs import run_view
+    from kb.web.report import markdown
 
-    seen = run_view(kb.runs.get(run))
-    attempts = tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts)
-    return view_of(RunAnswer, seen, run=seen.id, attempts=attempts)
-
-
-def _task(kb: "KnowledgeBase", file: str) -> "Task":
-    from kb.views.runs import task_for_agents  # it loads the stores of runs, which most servers never need
-
-    return task_for_agents(kb, file)
+    found = kb.runs.get(run)
+    seen = run_view(found)
+    paid = f", ${seen.spent.dollars:.2f}, {seen.spent.usage.total:,} tokens" if seen.spent.usage.total else ""
+    return view_of(
+        RunAnswer,
+        seen,
+        run=seen.id,
+        attempts=tuple(f"{one.number}: {one.verdict.summary} ({one.note})" for one in seen.attempts),
+        spent=f"{len(seen.attempts)} of {found.plan.evaluations} evaluations, {found.judged_s:.0f} s of judging{paid}",
+        prompt=prompts.prompt_view(kb.next_prompt(found), run=seen.id) if prompt else None,
+        report=markdown(report_of(kb, found)) if report else "",
+    )
 
 
 def _judged(evidence: "Evidence") -> JudgedKernel:

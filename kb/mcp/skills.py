@@ -23,7 +23,8 @@ def kb_skills(
 ) -> skills.FoundSkills:
     """Find kernels, techniques, pitfalls and playbooks for a kernel, best first, each with its standing.
 
-    Call it before you write or tune a kernel. Only `verified` kernels were measured to win here.
+    Call it before you write or tune a kernel. Pitfalls come with it, and so do the rules that runs learnt: what mended
+    a kernel that was refused. Only `verified` kernels were measured to win here.
     """
     return skills.skills(kb, query, target or None, language or None).noted(NOT_PROVEN)
 

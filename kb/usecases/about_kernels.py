@@ -119,6 +119,15 @@ class AboutKernels(AboutFacts):
 
         return prompt(self, plan, device=device)
 
+    def next_prompt(self, run: Run) -> Prompt:
+        """The prompt that a run by hand waits to have answered, again. It costs nothing.
+
+        Raises: As `Loop.prompt`.
+        """
+        from kb.usecases.running import next_prompt
+
+        return next_prompt(self, run)
+
     def stage_prompt(self, plan: Plan, stage: Stage, *, device: str | None = None) -> Prompt:
         """The prompt of a stage for the attempts of the newest run with the plan's task, target and language.
 

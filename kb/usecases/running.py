@@ -30,6 +30,11 @@ from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
 from synth.search.moves import Ask
 
+NOT_TIMED = (
+    "nothing times it here, so it stays an attempt of the run and becomes no skill; `kb batch pack FOLDER RUN` takes "
+    "it to a machine that does. Stop when the verdict names nothing to mend: a run need not be ended"
+)
+
 
 class Submission(Frozen):
     """The outcome of an answer."""
@@ -56,6 +61,11 @@ def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
     interface = _interface(home, plan)
     run = home.runs.start(plan)
     return run, loop_of(_open_to(home, plan), run, device=device).prompt(interface)
+
+
+def next_prompt(home: Home, run: Run) -> Prompt:
+    """The prompt that a run by hand waits to have answered. Errors as in `KnowledgeBase.next_prompt`."""
+    return loop_of(_open_to(home, run.plan), run).prompt(_interface(home, run.plan))
 
 
 def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
@@ -117,7 +127,8 @@ def submit(
         following = None if run.ended else loop.prompt(judge.interface)
     kept = "this kernel was judged before: this is its earlier verdict, which counts once"
     again = "submit this kernel again when the machine is less busy: it counts once"
-    notes = [kept] * (before == evidence) + [again] * evidence.disturbed
+    apart = evidence.untimed and not evidence.disturbed
+    notes = [kept] * (before == evidence) + [again] * evidence.disturbed + [NOT_TIMED] * apart
     if tune and run.tried == tried:
         why = "no values or evaluations are left" if evidence.timing else "only a kernel that has a time can be tuned"
         none = "the kernel declares no parameters with `# tune:`"

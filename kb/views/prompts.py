@@ -1,5 +1,6 @@
 """A prompt for a kernel."""
 
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ from kb.errors import RunError, TaskError
 from kb.types.briefing import PromptItem
 from kb.types.kernels import Interface
 from kb.types.protocols import Stage
+from kb.types.timing import MOST_OTHERS
 from kb.views.response import NAMES_SHOWN, Response, json_tokens, view_of
 
 if TYPE_CHECKING:  # the caller has it open; loading it here would delay the start of the MCP server
@@ -81,7 +83,22 @@ def draft_prompt(
         budget = max(1, budget - excess)
 
 
-def prompt_view(prompt: "Prompt", *, run: str = "", brief: bool = False) -> PromptView:
+def started(kb: "KnowledgeBase", plan: "Plan") -> PromptView:
+    """Start a run for an agent; a note says if this machine is too busy for times. Errors as in `kb.prompt`."""
+    from eval.machine import CpuUse
+
+    use = CpuUse()
+    run, prompt = kb.prompt(plan)
+    others, most = use.by_others()
+    busy = f"other work takes {others:.0%} of this machine's CPU time ({', '.join(most)}); above {MOST_OTHERS:.0%} no "
+    busy += "time counts, so a kernel can be judged right, but not fast"
+    return prompt_view(prompt, run=run.id).noted(*[busy] * (others > MOST_OTHERS))
+
+
+def prompt_view(prompt: "Prompt", *, run: str = "", brief: bool = False, without: Sequence[str] = ()) -> PromptView:
+    """What an author gets; if `brief`, without what the run's prompts share, and `without` these kernels."""
+    for source in filter(None, without):
+        prompt = prompt.model_copy(update={"rest": prompt.rest.replace(source, "(the kernel that you sent)")})
     left_out = prompt.left_out[:NAMES_SHOWN]
     return view_of(PromptView, prompt.brief if brief else prompt, run=run, left_out=left_out, truncated=bool(left_out))
 

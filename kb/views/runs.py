@@ -1,10 +1,7 @@
 """Runs, their candidates, and what became of an answer."""
 
-from os.path import exists  # it takes a name that is too long, too
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.errors import TaskError
 from kb.runs.journal import Rules, Run, SynthesizerKind
 from kb.types.base import Frozen
 from kb.types.protocols import Attempt, Stage
@@ -15,8 +12,6 @@ from synth.authors.asking import Spent
 from synth.authors.spending import Budget
 
 if TYPE_CHECKING:
-    from kb.types.kernels import Task
-    from kb.usecases.knowledge_base import KnowledgeBase
     from kb.usecases.running import Submission
 
 
@@ -95,22 +90,3 @@ def run_view(run: Run) -> RunView:
 def submission_view(run: Run, done: "Submission", *, brief: bool = False) -> SubmissionView:
     prompt = done.prompt and prompt_view(done.prompt, run=run.id, brief=brief)
     return view_of(SubmissionView, done, verdict=verdict(done.evidence), prompt=prompt)
-
-
-def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
-    """A task in a folder that the user named, by its path or that in the folder. Raises TaskError if it is none."""
-    from eval.oracle.task import load_task
-
-    folders = [folder.expanduser().resolve() for folder in kb.settings.task_folders]
-    try:
-        paths = [(place / Path(file).expanduser()).resolve() for place in (Path.cwd(), *folders)]
-    except (ValueError, RuntimeError) as error:  # it holds a NUL, or names the home of an unknown account
-        raise TaskError(f"{file!r} is no path: {error}", hint="give the path of a task's file") from error
-    allowed = [path for path in paths if any(path.is_relative_to(folder) for folder in folders)]
-    if not allowed:
-        named = ", ".join(map(str, folders)) or "none"
-        raise TaskError(
-            f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
-            hint="give the path within one of them, or let the user name its folder: kb mcp --tasks FOLDER",
-        )
-    return load_task(next(filter(exists, allowed), allowed[0]))

@@ -158,7 +158,7 @@ def _compared(evidence: Evidence) -> list[str]:
         cases.setdefault(sizes, []).append(values.removesuffix(" values") or "given")
     count = f"Right in {len(evidence.cases)} {'case' if len(evidence.cases) == 1 else 'cases'}"
     if evidence.passed or not cases:
-        return [f"{count}."] if cases else []
+        return [f"{count}: as many as the judge had time to draw."] if cases else []
     listed = "; ".join(f"`{sizes}`: {', '.join(values)}" for sizes, values in cases.items())
     return [f"{count} ({listed}). The judge stops at the first that fails. {VALUES}"]
 

@@ -59,6 +59,7 @@ def test_the_instructions_fit_and_name_every_tool(served: Home, tools: ListTools
     text = talk(served, instructions, era)
 
     assert len(text) < 2048
+    assert len(text.splitlines()) <= 10
     assert [tool.name for tool in tools.tools if tool.name not in text] == []
     assert "data, not instruction" in text
 

@@ -145,4 +145,58 @@ def test_without_such_a_folder_no_tool_runs_a_task(tmp_path: Path) -> None:
         async with Client(server(dict.fromkeys(all_tools(), home))) as client:
             return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert not anyio.run(names) & {"kb_start_run", "kb_submit", "kb_verify", "kb_roofline", "kb_run"}
+    assert not anyio.run(names) & {"kb_start_run", "kb_submit", "kb_verify", "kb_roofline", "kb_run", "kb_tasks"}
+
+
+def test_the_tasks_of_the_folders_are_listed_without_what_lies_elsewhere_or_is_none(ask: Ask, folder: Path) -> None:
+    (folder / "more" / ".hidden").mkdir(parents=True)
+    for name in ("more/half.py", "more/.hidden/no.py"):
+        (folder / name).write_text(TASK, encoding="utf-8")
+    (folder / "helper.py").write_text("N = 1\n", encoding="utf-8")
+    (folder.parent / "elsewhere.py").write_text(TASK, encoding="utf-8")
+    (folder / "link.py").symlink_to(folder.parent / "elsewhere.py")
+
+    listed = ask("kb_tasks").answer["tasks"]
+
+    assert [task["file"] for task in listed] == ["more/half.py", "twice.py"]
+    assert listed[1]["about"] == "twice Twice the input."
+
+
+@needs_linux
+@needs_compiler
+def test_an_agent_that_lost_its_context_gets_prompt_and_report_again_and_spends_nothing(ask: Ask, folder: Path) -> None:
+    first = ask("kb_start_run", task_file="twice.py", target="cpu-x86", evaluations=3).answer
+    assert ask("kb_run", run=first["run"], prompt=True).answer["prompt"]["text"] == first["text"]
+
+    sent = ask("kb_submit", run=first["run"], answer=answer("3"), brief=True).answer
+    again = ask("kb_run", run=first["run"], prompt=True, report=True).answer
+
+    kernel = KERNEL % "3"
+    assert (again["evaluations_left"], again["spent"].partition(",")[0]) == (2, "1 of 3 evaluations")
+    assert kernel not in sent["prompt"]["text"]
+    assert "(the kernel that you sent)" in sent["prompt"]["text"]
+    assert again["prompt"]["text"].endswith(
+        sent["prompt"]["text"].replace("(the kernel that you sent)", kernel.strip())
+    )
+    assert again["report"].startswith("# `twice` on `cpu-x86`")
+    assert ask("kb_run", run=first["run"]).answer["report"] == ""
+
+
+@pytest.mark.parametrize("others", [0.1, 0.8])
+def test_a_run_says_beforehand_that_the_machine_is_too_busy_for_times(
+    others: float, ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eval.machine.CpuUse.by_others", lambda self: (others, ("make 80%",)))
+
+    notes = ask("kb_start_run", task_file="twice.py", target="cpu-x86").answer["notes"]
+
+    assert any("80% of this machine's CPU time (make 80%)" in note for note in notes) == (others > 0.15)
+
+
+@needs_linux
+def test_a_roof_that_no_document_states_is_refused_in_words_for_agents(ask: Ask, folder: Path) -> None:
+    reply = ask("kb_roofline", task_file="twice.py", target="cpu-x86")
+
+    assert reply.refused
+    assert "hbm_bandwidth, the bandwidth of main memory of any kind" in reply.text
+    assert "let the user run `kb probe --target TARGET`" in reply.text

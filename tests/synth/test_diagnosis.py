@@ -57,7 +57,7 @@ def test_a_refused_candidate_is_told_in_which_cases_it_was_right() -> None:
 
     right = "Right in 3 cases (`N=65`: given, mixed; `sizes as given`: given)."
     assert found == f"{right} The judge stops at the first that fails. {VALUES}"
-    assert diagnose(evidence(KERNEL, cases=cases))[1] == "Right in 3 cases."
+    assert diagnose(evidence(KERNEL, cases=cases))[1] == "Right in 3 cases: as many as the judge had time to draw."
 
 
 def test_findings_that_say_what_is_wrong_are_cited_and_the_others_left_out() -> None:

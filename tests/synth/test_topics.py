@@ -1,14 +1,24 @@
 """What a statement is about decides whether a prompt may quote it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kb.types.kernels import Interface, Task, TensorSpec
-from synth.briefing.questions import MOST_QUESTIONS, MOST_TECHNIQUES, Question, questions_for, techniques_for
+from synth.briefing.questions import (
+    MOST_QUESTIONS,
+    MOST_TECHNIQUES,
+    Question,
+    Technique,
+    _shipped,
+    questions_for,
+    techniques_for,
+)
 from synth.briefing.shapes import shapes_of
 from synth.briefing.topics import Subject, family_of, helps, kept_sentences, operations_in, topics
 
+OF_GPUS = re.compile(r"\b(?:warps?|programs?|workgroups?|grid|thread blocks?|special functions?)\b")
 SOFTMAX = Subject(
     targets=("h100", "hopper", "nvidia"), family="gpu", language="triton", limit="memory", dtypes=("float32",),
     operations=("softmax", "reduction", "exponential functions"),
@@ -259,3 +269,15 @@ def test_a_users_techniques_come_first_and_fit_the_source(tmp_path: Path) -> Non
 
     assert techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)[0].does == "own"
     assert "other" not in [one.does for one in techniques_for(MATMUL, PRODUCT_SOURCE, tmp_path)]
+
+
+@pytest.mark.parametrize("kind", [Technique, Question])
+def test_what_a_prompt_for_a_cpu_may_say_has_no_words_of_gpus(kind: type[Technique | Question]) -> None:
+    told = [
+        str(one) if kind is Technique else one.asks
+        for one in _shipped(kind)
+        if not one.families or "cpu" in one.families
+    ]
+
+    assert told
+    assert [text for text in told if OF_GPUS.search(text)] == []

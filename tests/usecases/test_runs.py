@@ -10,18 +10,23 @@ import pytest
 from eval.languages import registry as languages
 from kb.cli.runs import show_runs
 from kb.errors import CandidateError, FactError, KbError, RunError, SettingsError, SynthesisError, TargetError
+from kb.exports import flashinfer, hub
+from kb.exports.export import FORMS, export
 from kb.runs.entries import JournalEntry
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.types.evidence import Evidence, Outcome
 from kb.types.fact import FactAnswer
 from kb.types.kernels import Candidate
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.views.report import report
 from kb.views.runs import run_view
+from kb.web.report import markdown, page
 from synth.authors.author import AuthorError
 from synth.authors.spending import Budget
 from tests.synth.model_server import answer, failure, serving
 from tests.synth.openai_wire import completion, error, refused
 from tests.synth.samples import INTERFACE, TASK, candidate, evidence
+from tests.usecases.test_confinement import PYTHON, needs_sandbox
 
 TRITON, CPP = candidate(languages.TRITON), candidate(languages.CPP)
 
@@ -208,10 +213,14 @@ def test_the_note_of_a_source_file_is_kept_and_the_judge_does_not_get_it(
 @pytest.mark.parametrize(
     ("kernels", "tune", "notes"),
     [
-        ([TRITON], False, ()),
-        ([Candidate(language="triton", source="FIXED = 1\n")], True, ("declares no parameters with `# tune:`",)),
-        ([TRITON], True, ("only a kernel that has a time can be tuned",)),
-        ([TRITON, TRITON], True, ("judged before", "only a kernel that has a time can be tuned")),
+        ([TRITON], False, ("nothing times it here",)),
+        (
+            [Candidate(language="triton", source="FIXED = 1\n")],
+            True,
+            ("nothing times", "declares no parameters with `# tune:`"),
+        ),
+        ([TRITON], True, ("nothing times", "only a kernel that has a time can be tuned")),
+        ([TRITON, TRITON], True, ("judged before", "nothing times", "only a kernel that has a time can be tuned")),
     ],
 )
 def test_a_submission_says_what_was_asked_for_and_not_done(
@@ -237,28 +246,73 @@ def test_a_submission_whose_times_were_disturbed_says_that_it_may_be_submitted_a
 
 
 KEY = "sk-planted-0123456789"
+PROBLEM = TASK.model_copy(update={"name": "19-row-scale"})
+"""Named as KernelBench names its problems, so that every export takes it."""
+SAID = f"note: sent with {KEY}\n\n```python\n{TRITON.source}# {KEY}\n```\n"
+AGENT = f"""
+import os, sys
+if "### Attempt 1" in sys.stdin.read():
+    sys.exit("bad key " + os.environ["OWN_API_KEY"])
+print({SAID.replace(KEY, "%s")!r}.replace("%s", os.environ["OWN_API_KEY"]))
+"""
+"""A command's first answer and its second, a failure, repeat its key."""
 
 
+def must_reach_nothing(kb: KnowledgeBase, folder: Path) -> None:
+    """The key stands in no file of the only run, nor in a report or an export of it."""
+    [run] = kb.runs
+    [attempt] = run.attempts
+    assert attempt.note == "sent with [key]"
+    found = report(kb, run)
+    for form in FORMS:
+        export(kb, [run], form, folder / form, level=1, licence="mit")
+    written = [path.read_text() for place in (run.folder, folder) for path in place.rglob("*") if path.is_file()]
+    written += [page(found), markdown(found), found.model_dump_json()]
+    assert sum("sent with [key]" in text for text in written) > len(FORMS)
+    assert [text for text in written if KEY in text] == []
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports take the tensors of the task as given, and run nothing."""
+    for module in (flashinfer, hub):
+        monkeypatch.setattr(module, "interface_of", lambda task: INTERFACE)
+
+
+@pytest.mark.usefixtures("described")
 @pytest.mark.parametrize("form", ["anthropic", "openai"])
-def test_a_key_reaches_no_file_of_a_run_even_if_the_service_repeats_it(
-    form: str, kb: KnowledgeBase, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch
+def test_a_key_reaches_no_file_report_or_export_of_a_run_even_if_the_service_repeats_it(
+    form: str, kb: KnowledgeBase, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(f"{form.upper()}_API_KEY", KEY)
-    text = f"note: sent with {KEY}\n\n```python\n{TRITON.source}# {KEY}\n```\n"
-    said = answer(text) if form == "anthropic" else completion(text)
+    said = answer(SAID) if form == "anthropic" else completion(SAID)
     failed = failure(400, f"bad key {KEY}") if form == "anthropic" else refused(400, error("", f"bad key {KEY}"))
     with serving(said, failed) as server:
         names = {"anthropic": f"anthropic:m@{server.url}", "openai": f"openai:m@{server.url}/v1"}
-        plan = kb.plan(TASK, "mi300x", authors=[names[form]], budget=Budget(tokens=10**6))
+        plan = kb.plan(PROBLEM, "mi300x", authors=[names[form]], budget=Budget(tokens=10**6))
         with pytest.raises(AuthorError) as caught:
             kb.optimize(plan)
         headers = "".join(map(str, server.headers))
 
-    [run] = kb.runs
-    [attempt] = run.attempts
     assert KEY in headers, "it was sent"
-    assert (attempt.note, attempt.author) == ("sent with [key]", f"{form}:m")
-    assert KEY not in str(caught.value) + "".join(p.read_text() for p in run.folder.rglob("*") if p.is_file())
+    assert KEY not in str(caught.value)
+    must_reach_nothing(kb, tmp_path / "exports")
+
+
+@needs_sandbox
+@pytest.mark.usefixtures("described")
+def test_the_key_of_a_command_reaches_no_file_report_or_export_of_a_run_even_if_the_command_repeats_it(
+    kb: KnowledgeBase, home: Path, judged: list[Candidate], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", KEY)
+    run = json.dumps([PYTHON, "-c", AGENT])
+    (home / "models.toml").write_text(f'[agent.own]\nrun = {run}\nvariables = ["OWN_API_KEY"]\n')
+    plan = kb.plan(PROBLEM, "mi300x", authors=["command:own"], budget=Budget(tokens=10**6))
+
+    with pytest.raises(AuthorError, match=r"bad key \[key\]"):
+        kb.optimize(plan)
+
+    must_reach_nothing(kb, tmp_path / "exports")
 
 
 def test_recorded_answers_are_marked_as_such_in_journal_and_report(

@@ -1,0 +1,64 @@
+"""The tasks of the folders that the user named: the only ones whose code kb runs for an agent."""
+
+from contextlib import suppress
+from os.path import exists  # it takes a name that is too long, too
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from kb.errors import TaskError
+from kb.types.base import Frozen
+from kb.views.response import Listing
+
+if TYPE_CHECKING:
+    from kb.types.kernels import Task
+    from kb.usecases.knowledge_base import KnowledgeBase
+
+
+class TaskFile(Frozen):
+    file: str
+    """Its path in the folder that the user named."""
+    about: str
+
+
+class TaskFiles(Listing):
+    of: ClassVar[str] = "tasks"
+    named: ClassVar[str] = "file"
+    tasks: tuple[TaskFile, ...]
+
+
+def tasks_for_agents(kb: "KnowledgeBase") -> TaskFiles:
+    """The tasks in the folders that the user named, without those in hidden folders. None of their code runs."""
+    from eval.oracle.task import load_task
+    from kb.runs.skills import task_words
+
+    found = []
+    for folder in _task_folders(kb):
+        for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.json"))):
+            within = path.relative_to(folder)
+            if path.resolve().is_relative_to(folder) and not any(part.startswith(".") for part in within.parts):
+                with suppress(TaskError):  # a folder of tasks may hold other files
+                    found.append(TaskFile(file=str(within), about=task_words(load_task(path))))
+    return TaskFiles(tasks=tuple(found))
+
+
+def _task_folders(kb: "KnowledgeBase") -> list[Path]:
+    return [folder.expanduser().resolve() for folder in kb.settings.task_folders]
+
+
+def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
+    """A task in a folder that the user named, by its path or that in the folder. Raises TaskError if it is none."""
+    from eval.oracle.task import load_task
+
+    folders = _task_folders(kb)
+    try:
+        paths = [(place / Path(file).expanduser()).resolve() for place in (Path.cwd(), *folders)]
+    except (ValueError, RuntimeError) as error:  # it holds a NUL, or names the home of an unknown account
+        raise TaskError(f"{file!r} is no path: {error}", hint="give the path of a task's file") from error
+    allowed = [path for path in paths if any(path.is_relative_to(folder) for folder in folders)]
+    if not allowed:
+        named = ", ".join(map(str, folders)) or "none"
+        raise TaskError(
+            f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
+            hint="kb_tasks lists the tasks in them; the user names another folder: kb mcp --tasks FOLDER",
+        )
+    return load_task(next(filter(exists, allowed), allowed[0]))
