@@ -178,10 +178,8 @@ def _rate(facts: Sequence[Fact], quantity: str, *wanted: str, highest: bool = Fa
     chosen = fitting if highest else best(fitting)
     if not chosen:
         named = ", ".join(sorted(wanted))
-        raise FactError(
-            f"no fact that holds states {NAMED.get(quantity, quantity)}{f' for {named}' if named else ''}",
-            hint=UNKNOWN_RATE,
-        )
+        what = f"{NAMED.get(quantity, quantity)}{f' for {named}' if named else ''}"
+        raise FactError(f"no fact that holds states {what}", hint=UNKNOWN_RATE)
     return max(chosen, key=lambda fact: fact.amount or 0.0)
 
 

@@ -85,7 +85,7 @@ class Access(NamedTuple):
 _ACCESS: dict[Access, tuple[Callable[..., Any], ...]] = {
     Access(Role.READER, Lane.READ): (
         *(tools.kb_search, tools.kb_symbol, tools.kb_read, tools.kb_document, tools.kb_facts, tools.kb_worksheet),
-        *(tools.kb_prompt, tools.kb_targets, skills.kb_skills, skills.kb_skill, runs.kb_run),
+        *(tools.kb_prompt, tools.kb_targets, skills.kb_skills, skills.kb_skill, runs.kb_run, runs.kb_tasks),
         *(context, documents, list_runs, report),
     ),
     Access(Role.AUTHOR, Lane.WRITE): (tools.kb_propose_facts, skills.kb_propose_skill),

@@ -120,9 +120,11 @@ class AboutKernels(AboutFacts):
         return prompt(self, plan, device=device)
 
     def next_prompt(self, run: Run) -> Prompt:
-        """The prompt that a run by hand waits to have answered, again. It costs nothing.
+        """The prompt that a run by hand waits to have answered, again. It costs nothing, and nothing is written.
 
-        Raises: As `Loop.prompt`.
+        Raises:
+            RunError: the run is over, or not driven by hand.
+            SynthesisError: the prompt does not fit its budget.
         """
         from kb.usecases.running import next_prompt
 

@@ -65,7 +65,9 @@ def prompt(home: Home, plan: Plan, *, device: str | None) -> tuple[Run, Prompt]:
 
 def next_prompt(home: Home, run: Run) -> Prompt:
     """The prompt that a run by hand waits to have answered. Errors as in `KnowledgeBase.next_prompt`."""
-    return loop_of(_open_to(home, run.plan), run).prompt(_interface(home, run.plan))
+    run.must_be_by_hand()
+    run.must_be_open()
+    return build_prompt(loop_of(_open_to(home, run.plan), run).request(_interface(home, run.plan)))
 
 
 def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
