@@ -1,21 +1,26 @@
-"""Carry the tuner to the machine with the GPU, which a carried campaign leaves out, and what it found back.
+"""Carry the tuner to the machine with the device, which a carried campaign leaves out, and what it found back.
 
 kb campaign search-arms.toml                                    # asks the authors, and packs a batch
 python -m benchmarks.arms_batch pack search-arms-batch-1        # adds the tuner to it
 cd search-arms-batch-1 && python arms_judge.py                  # there
 python -m benchmarks.arms_batch take search-arms-batch-1        # then `kb campaign` again
+
+Runs of such a campaign write no skills. If arms have rules, `take` writes down what mended refused kernels, as kb does
+after other runs; with `skills = "others"` a run gets rules of other tasks alone.
 """
 
 import argparse
 import json
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import kb
 from benchmarks.arms_judge import TUNED, WANTED
 from eval.batch.pack import ROOT, read_batch
 from eval.languages.registry import language_named
-from kb.runs.journal import JournalEntry
+from kb.runs.journal import JournalEntry, Rules, Run
+from kb.runs.rules import learnt, tried
 from kb.types.evidence import Evidence
 from kb.types.protocols import Proposal, Tried
 from kb.usecases.batches import take
@@ -39,13 +44,15 @@ def main() -> None:
 
 def pack(home: KnowledgeBase, folder: Path) -> None:
     """Add the tuner to a batch, and the list of the kernels that it tunes: those of runs that search on two levels."""
-    wanted = {}
+    wanted = defaultdict[str, list[dict[str, object]]](list)
     for entry in read_batch(folder).entries.values():
         run, kernel = home.runs.get(entry.run), entry.proposal.candidate
         is_known = any(one.template == kernel.template_digest for one in run.tried)
-        if run.plan.search == "two-level" and kernel.parameters and not is_known:
+        is_tuned = run.plan.search == "two-level" and "tuner" not in run.plan.without
+        if is_tuned and kernel.parameters and not is_known:
             proposal = entry.proposal.model_dump(mode="json")
-            wanted[kernel.digest] = {"run": run.id, "number": run.step, "seed": run.plan.seed, "proposal": proposal}
+            found = {"run": run.id, "number": run.step, "seed": run.plan.seed, "proposal": proposal}
+            wanted[kernel.digest].append(found)
     for name in TUNER:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, folder / name)
@@ -72,6 +79,22 @@ def take_back(home: KnowledgeBase, folder: Path) -> None:
             loop = loop_of(home, run, language=language_named(run.plan.language))
             loop.take([pair], interface_of(run.plan.task), batch=taken.batch)
         place.write_text(f"{number}", encoding="utf-8")
+    for name in sorted({entry.run for entry in read_batch(folder).entries.values()}):
+        learn(home, home.runs.get(name))
+
+
+def learn(home: KnowledgeBase, run: Run) -> None:
+    """Keep the rules of a run of an arm that has rules, unless one says the same, and what became of those it had."""
+    if run.plan.rules is Rules.NONE:
+        return
+    home.skills.attest(*(attempt.evidence for attempt in run.attempts))
+    for rule in tried(home.skills, run.attempts) if run.plan.rules is Rules.LEARNT else ():
+        home.skills.publish(rule)
+    suffix, known = language_named(run.plan.language).suffix, {skill.gist for skill in home.skills.skills()}
+    for _, rule in learnt(run.plan, run.attempts, suffix=suffix, licence=home.skills.licence):
+        if rule.gist not in known:
+            home.skills.publish(rule)
+            print(f"rule: {rule.description}")
 
 
 if __name__ == "__main__":

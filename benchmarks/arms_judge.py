@@ -1,11 +1,14 @@
 """Judge a batch as `python -m eval` does, and tune the kernels that `arms_batch.py pack` names. Run it in the batch.
 
     TUNE_S=25 TUNE_UNTIL_S=420 python arms_judge.py
+    for k in 0 1 2 3; do taskset -c $k python arms_judge.py --share $((k + 1))/4 & done; wait        # on CPUs
 
 TUNE_S is the most seconds for timing the settings of one kernel; no tuning begins TUNE_UNTIL_S seconds after the start.
-Each setting and each verdict on a tuned kernel is a line of `tuned.jsonl` as soon as it is known.
+Each setting and each verdict on a tuned kernel is a line of `tuned.jsonl` as soon as it is known. A kernel that several
+runs have is judged and tuned once for all. A share has all kernels of its tasks, and may be judged beside the others.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -15,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 from eval.batch import judge as batch_judge
+from eval.batch.pack import VERDICTS, Batch, read_batch
 from eval.judge.driver import LocalJudge
 from kb.errors import KbError
 from kb.types.evidence import Evidence
@@ -35,36 +39,41 @@ def say(line: str) -> None:
 
 
 def keep(**found: object) -> None:
-    with WRITING, (HERE / TUNED).open("a", encoding="utf-8") as out:
-        print(json.dumps(found), file=out, flush=True)
+    with WRITING, (HERE / TUNED).open("ab", buffering=0) as out:  # one write, which other shares do not cut
+        out.write(f"{json.dumps(found)}\n".encode())
 
 
 class TuningJudge(LocalJudge):
     """Tunes kernels that passed when all verdicts on its task are given."""
 
-    wanted: dict[str, dict[str, Any]]
-    """By the candidate's digest: its run, its number there, the run's seed, and its proposal."""
-    passed: tuple[tuple[Candidate, Evidence, dict[str, Any]], ...] = ()
+    wanted: dict[str, list[dict[str, Any]]]
+    """By the candidate's digest: the runs that have it, its number in each, the run's seed, and its proposal."""
+    passed: tuple[tuple[Candidate, Evidence], ...] = ()
+    known: tuple[Evidence, ...] = ()
+    """All verdicts of this judge."""
 
     def verify(self, candidate: Candidate) -> Evidence:
+        for evidence in self.known:
+            if evidence.candidate_digest == candidate.digest:
+                return evidence
         evidence = super().verify(candidate)
-        if evidence.timing and (wanted := self.wanted.pop(candidate.digest, None)):
-            self.passed = (*self.passed, (candidate, evidence, wanted))
+        self.known = (*self.known, evidence)
+        if evidence.timing and not evidence.untimed and candidate.digest in self.wanted:
+            self.passed = (*self.passed, (candidate, evidence))
         return evidence
 
     def __exit__(self, *error: object) -> None:
         try:
-            for candidate, evidence, wanted in () if error[0] else self.passed:
-                self._tune(candidate, evidence, **wanted)
+            for candidate, evidence in () if error[0] else self.passed:
+                self._tune(candidate, evidence, self.wanted.pop(candidate.digest))
         except KbError as fault:  # it costs no verdict that is given
             say(f"tuning ended: {fault.message}")
         finally:
             super().__exit__(*error)
 
-    def _tune(
-        self, candidate: Candidate, evidence: Evidence, run: str, number: int, seed: int, proposal: dict[str, Any]
-    ) -> None:
-        attempt = Attempt(**dict(Proposal.model_validate(proposal)), evidence=evidence)
+    def _tune(self, candidate: Candidate, evidence: Evidence, wanted: list[dict[str, Any]]) -> None:
+        attempts = [Attempt(**dict(Proposal.model_validate(one["proposal"])), evidence=evidence) for one in wanted]
+        attempt, seed = attempts[0], wanted[0]["seed"]
         tried = list[tuple[dict[str, int], float | None]]()
         end = min(time.monotonic() + TUNE_S, BEGAN + UNTIL_S)
         while time.monotonic() < end and (
@@ -74,19 +83,44 @@ class TuningJudge(LocalJudge):
             tried.append((point, estimate.time_us))
             took_s = round(time.monotonic() - start, 3)
             one = Tried(template=candidate.template_digest, values=point, time_us=estimate.time_us, took_s=took_s)
-            keep(run=run, tried=one.model_dump(mode="json"))
+            for each in wanted:
+                keep(run=each["run"], tried=one.model_dump(mode="json"))
         for point in finalists(candidate.parameters, tried):
-            tuned = tuned_proposal(attempt, number, candidate.with_parameters(point), point, len(tried))
-            found = super().verify(tuned.candidate)
-            keep(run=run, proposal=tuned.model_dump(mode="json"), evidence=found.model_dump(mode="json"))
+            kernel = candidate.with_parameters(point)
+            found = super().verify(kernel)
+            for own, each in zip(attempts, wanted, strict=True):
+                tuned = tuned_proposal(own, each["number"], kernel, point, len(tried))
+                keep(run=each["run"], proposal=tuned.model_dump(mode="json"), evidence=found.model_dump(mode="json"))
         say(f"{attempt.note[:40]}: {len(tried)} settings timed")
 
 
+def share(number: int, of: int) -> Path:
+    """A folder for one of several shares of the batch, which writes its verdicts where the whole batch has them."""
+    folder = HERE / f"share-{number}-of-{of}"
+    for place in (HERE / VERDICTS, folder):
+        place.mkdir(exist_ok=True)
+    if not (folder / VERDICTS).is_symlink():
+        (folder / VERDICTS).symlink_to(Path("..", VERDICTS))
+
+    def read(folder: Path) -> Batch:
+        batch = read_batch(HERE)
+        tasks = sorted({entry.task.digest for entry in batch.entries.values()})[number - 1 :: of]
+        own = {place: entry for place, entry in batch.entries.items() if entry.task.digest in tasks}
+        return batch.model_copy(update={"entries": own})
+
+    vars(batch_judge)["read_batch"] = read
+    return folder
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--share", metavar="K/N", default="1/1", help="judge the K-th of N parts of the tasks")
+    number, of = map(int, parser.parse_args().share.split("/"))
+    folder = share(number, of) if of > 1 else HERE
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     TuningJudge.wanted = json.loads((HERE / WANTED).read_text(encoding="utf-8"))
     vars(batch_judge)["LocalJudge"] = TuningJudge
-    return int(batch_judge.judge_batch(HERE, say) > 0)
+    return int(batch_judge.judge_batch(folder, say) > 0)
 
 
 if __name__ == "__main__":

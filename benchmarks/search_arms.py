@@ -1,7 +1,8 @@
-"""Compare the two searches of `search-arms.toml` at equal structures and at equal tokens, from the journals.
+"""Compare the first arm of a campaign with its others at equal structures and at equal tokens, from the journals.
 
     kb campaign search-arms.toml       # a copy of the file, beside KernelBench; arms_batch.py says what comes next
     python -m benchmarks.search_arms --out benchmarks/results/search-arms-h200.json
+    python -m benchmarks.search_arms search-arms-cpu --out benchmarks/results/search-arms-cpu.json
 
 A structure is an answer of an author; the settings that the tuner found for it count with it. Tokens are those of
 prompts and answers, as kb counts them.
@@ -9,7 +10,7 @@ prompts and answers, as kb counts them.
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,6 @@ from kb.runs.journal import Run
 from kb.types.evidence import Evidence
 from kb.types.protocols import Attempt
 
-NAME, ARMS = "search-arms", ("two-level", "greedy")
 LIBRARIES = ("kb-hardware",)
 
 
@@ -38,30 +38,35 @@ class Structure(NamedTuple):
 
 
 Search = Sequence[Structure]
+Arms = Mapping[str, Search]
+"""The searches for one task by the names of their arms, that of the campaign's first arm first."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("campaign", nargs="?", default="search-arms")
     parser.add_argument("--out", type=Path, help="default: standard output")
     options = parser.parse_args()
     with kb.open() as home:
-        campaign = stored(home, NAME)
+        campaign = stored(home, options.campaign)
         if campaign is None:
-            raise SystemExit(f"this home has no campaign {NAME}")
+            raise SystemExit(f"this home has no campaign {options.campaign}")
         runs = [run for run in runs_of(home, campaign) if run and run.attempts]
-    pairs = paired(runs)
+    arms = [arm.name for arm in campaign.arms]
     places = [attempt.evidence.environment for run in runs for attempt in run.attempts if attempt.evidence.timing]
     rows = [row(run) for run in runs]
-    write_result(options.out, {"judged on": places[:1], "arms": summary(pairs, runs), "runs": rows}, LIBRARIES)
+    write_result(
+        options.out, {"judged on": places[:1], "arms": summary(paired(runs, arms), runs, arms), "runs": rows}, LIBRARIES
+    )
 
 
-def paired(runs: Sequence[Run]) -> list[tuple[Search, Search]]:
-    """The searches of both arms for each task that both have begun."""
+def paired(runs: Sequence[Run], arms: Sequence[str]) -> list[Arms]:
+    """The searches of all arms for each task that all have begun."""
     by_task: dict[str, dict[str, Search]] = {}
     for run in runs:
         if run.plan.part:
             by_task.setdefault(run.plan.task.digest, {})[run.plan.part.arm] = structures(run)
-    return [(both[ARMS[0]], both[ARMS[1]]) for both in by_task.values() if len(both) == len(ARMS)]
+    return [{arm: own[arm] for arm in arms} for own in by_task.values() if own.keys() == set(arms)]
 
 
 def structures(run: Run) -> list[Structure]:
@@ -86,33 +91,31 @@ def best_correct(search: Search) -> float | None:
     return max((e.speedup for structure in search for e in structure.verdicts if e.passed and e.speedup), default=None)
 
 
-def summary(pairs: Sequence[tuple[Search, Search]], runs: Sequence[Run]) -> dict:
-    most = min((max(len(a), len(b)) for a, b in pairs), default=0)
+def summary(tasks: Sequence[Arms], runs: Sequence[Run], arms: Sequence[str]) -> dict:
+    most = min((max(map(len, task.values())) for task in tasks), default=0)
     at_tokens = []
-    for pair in pairs:
-        limit = min(search[-1].tokens for search in pair)
-        at_tokens.append(tuple([s for s in search if s.tokens <= limit] for search in pair))
+    for task in tasks:
+        limit = min(search[-1].tokens for search in task.values())
+        at_tokens.append({arm: [s for s in search if s.tokens <= limit] for arm, search in task.items()})
     return {
-        "tasks": len(pairs),
+        "tasks": len(tasks),
         "after so many structures": {
-            number: compared([(a[:number], b[:number]) for a, b in pairs]) for number in range(1, most + 1)
+            number: compared([{arm: search[:number] for arm, search in task.items()} for task in tasks], arms)
+            for number in range(1, most + 1)
         },
-        "within the tokens of the arm that took fewer": compared(at_tokens),
-        **{arm: totals([run for run in runs if run.plan.part and run.plan.part.arm == arm]) for arm in ARMS},
+        "within the tokens of the arm that took fewest": compared(at_tokens, arms),
+        **{arm: totals([run for run in runs if run.plan.part and run.plan.part.arm == arm]) for arm in arms},
     }
 
 
-def compared(pairs: Sequence[tuple[Search, Search]]) -> dict:
-    """Geometric means over tasks, with 95 % bootstrap intervals."""
-    both = [(x, y) for a, b in pairs if (x := best_correct(a)) and (y := best_correct(b))]
-    found = {
-        "two-level, 1.0 without a win": [best(a) for a, _ in pairs],
-        "greedy, 1.0 without a win": [best(b) for _, b in pairs],
-        "two-level over greedy": [best(a) / best(b) for a, b in pairs],
-        "two-level, best correct where both have one": [x for x, _ in both],
-        "greedy, best correct where both have one": [y for _, y in both],
-        "two-level over greedy, best correct": [x / y for x, y in both],
-    }
+def compared(tasks: Sequence[Arms], arms: Sequence[str]) -> dict:
+    """Geometric means over tasks, with 95 % bootstrap intervals; those of ratios are of pairs."""
+    first, *others = arms
+    found = {f"{arm}, 1.0 without a win": [best(task[arm]) for task in tasks] for arm in arms}
+    for other in others:
+        found[f"{first} over {other}"] = [best(task[first]) / best(task[other]) for task in tasks]
+        both = [(best_correct(task[first]), best_correct(task[other])) for task in tasks]
+        found[f"{first} over {other}, best correct where both have one"] = [x / y for x, y in both if x and y]
     means = {name: geometric(values) for name, values in found.items()}
     return {name: mean.model_dump() for name, mean in means.items() if mean}
 

@@ -16,7 +16,7 @@ from kb.runs.journal import Rules
 from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Amounts, Skills
 from kb.types.kernels import Precision, Task
-from synth.search.moves import SearchName
+from synth.search.moves import SearchName, SearchPart
 
 EVALUATIONS = 8
 """Verdicts for a task where the file sets no limit."""
@@ -33,6 +33,7 @@ class Arm(Frozen):
     skills: Annotated[Skills, BeforeValidator(lambda value: _WHICH.get(value, value))] = Skills.ALL
     rules: Rules = Rules.LEARNT
     search: SearchName = "two-level"
+    without: tuple[SearchPart, ...] = ()
 
 
 class Budget(Amounts):

@@ -31,7 +31,7 @@ from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
 from synth.prompts.prompt import Prompt
-from synth.search.moves import Ask, SearchName
+from synth.search.moves import Ask, SearchName, SearchPart
 
 JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
 NAME_CHARACTERS = 100
@@ -83,6 +83,7 @@ class Plan(Frozen):
     rules: Rules = Rules.LEARNT
     skills: Skills = Skills.ALL
     search: SearchName = "two-level"
+    without: tuple[SearchPart, ...] = ()
     documents: bool = True
     """Whether authors are told what documents state, and what limits a kernel by it."""
     part: Part | None = None

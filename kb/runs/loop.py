@@ -181,6 +181,7 @@ class Loop:
             nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
             seed=run.plan.seed,
             search=run.plan.search,
+            without=run.plan.without,
         )
 
     def _take_step(self, step: Measure | Submit, judge: Judge) -> None:
@@ -298,16 +299,18 @@ class Loop:
             attempts = tuple(_without_limit(one) for one in attempts)
         briefing, terms = self.brief(interface, attempts[: ask.base or None], ask.stage, skills)
         is_searched = plan.synthesizer is SynthesizerKind.AUTHORS and plan.search == "two-level"
+        language = self.language.model_copy(update={"tunable": ""} if "tuner" in plan.without else None)
         return Request(
-            task=plan.task, interface=interface, target=plan.target, language=self.language, terms=terms, **vars(ask),
-            is_searched=is_searched, briefing=briefing, skills=skills, rules=self._rules(ask.stage, ask.base),
-            attempts=attempts, tried=self.run.tried, budget_tokens=self.prompt_tokens, seed=plan.seed,
+            task=plan.task, interface=interface, target=plan.target, language=language, terms=terms, **vars(ask),
+            is_searched=is_searched, is_diagnosed="diagnosis" not in plan.without, briefing=briefing, skills=skills,
+            rules=self._rules(ask.stage, ask.base), attempts=attempts, tried=self.run.tried,
+            budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
     @property
     def _diagnosis(self) -> tuple[str, ...]:
         """Phrasings for what the last candidate lacked."""
-        if not self.run.attempts:
+        if not self.run.attempts or "diagnosis" in self.run.plan.without:
             return ()
         last = self.run.attempts[-1]
         searched = (phrase for rule in diagnosis_of(last.evidence).rules for phrase in rule.search)

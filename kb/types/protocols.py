@@ -113,6 +113,8 @@ class Request(Frozen):
     """The structure that it is to have, as an author planned it; empty if any other than those tried will do."""
     is_searched: bool = False
     """Whether `synth.search` goes on from the answer: it takes other structures and values of parameters from there."""
+    is_diagnosed: bool = True
+    """Whether the prompt says what limits a kernel; otherwise only what the judge found and printed."""
     briefing: Briefing = Briefing()
     skills: tuple[RecalledSkill, ...] = ()
     """Best first."""

@@ -39,12 +39,15 @@ def brief(
     attempts: Sequence[Attempt],
     stage: Stage,
     terms: Terms = NOWHERE,
+    *,
+    is_diagnosed: bool = True,
 ) -> Briefing:
     """What a prompt says of the hardware: all that a first kernel needs, or what the last attempt lacked.
 
     Args:
         facts: Those that hold for the target.
         terms: What the prompt says of the judge; its numbers are not said again.
+        is_diagnosed: Whether what limits the last attempt chooses what is said.
 
     Raises:
         SettingsError: the user's file of questions is not right.
@@ -60,7 +63,7 @@ def brief(
         questions = questions_for(subject, home.settings.home, first=first, taught=taught)
         questions = [question for question in questions if not (question.code and "```" in language.rules)]
     else:
-        questions = _questions_after(attempts[-1], stage, subject, home)
+        questions = _questions_after(attempts[-1], stage, subject, home, is_diagnosed=is_diagnosed)
     answers = reader.manual(questions) if taught else [reader.answer(question) for question in questions]
     stated = {fact.quantity for fact in facts}
     new = not attempts or stage in (Stage.DRAFT, Stage.RETHINK)
@@ -89,12 +92,14 @@ def _structures(home: Home, target: str, subject: Subject) -> list[str]:
     return [form for form in known if not (isa and isa.is_cpu and _OF_GPUS.search(form))]
 
 
-def _questions_after(last: Attempt, stage: Stage, subject: Subject, home: Home) -> list[Question]:
+def _questions_after(
+    last: Attempt, stage: Stage, subject: Subject, home: Home, *, is_diagnosed: bool
+) -> list[Question]:
     """What the last attempt leaves to ask; how kernels are organised also if nothing fits what limits it."""
     if stage is Stage.FIX:
         return _about_names(last.evidence, last.candidate.source)
     guidance = [question for question in questions_for(subject, home.settings.home) if GUIDANCE in question.sections]
-    rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE else ()
+    rules = diagnosis_of(last.evidence).rules if stage is Stage.IMPROVE and is_diagnosed else ()
     helps = [(f"What helps against: {rule.name}?" if rule.says else "What helps in general?", rule) for rule in rules]
     return [*(Question(asks=asks, search=rule.search) for asks, rule in helps), *guidance]
 

@@ -250,7 +250,11 @@ def _brief(home: Home, plan: Plan, language: Language, device: str | None) -> Br
         terms = terms_of(home, plan.task, interface, plan.target, language, facts, skills, device=device)
         if not plan.documents:
             return Briefing(), terms
-        return brief(home, plan.task, interface, language, plan.target, facts, attempts, stage, terms), terms
+        told = brief(
+            home, plan.task, interface, language, plan.target, facts, attempts, stage, terms,
+            is_diagnosed="diagnosis" not in plan.without,
+        )  # fmt: skip
+        return told, terms
 
     return tell
 

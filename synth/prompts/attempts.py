@@ -37,15 +37,15 @@ def told(attempts: Sequence[Attempt], stage: Stage, base: int = 0) -> list[int]:
     return [best] if stage is Stage.RETHINK else list(dict.fromkeys((last, best)))
 
 
-def account(attempt: Attempt, number: int, tag: str) -> str:
+def account(attempt: Attempt, number: int, tag: str, *, is_diagnosed: bool = True) -> str:
     """What the judge found, and the kernel."""
     evidence = attempt.evidence
-    found = diagnose(evidence)[1:] if evidence.passed else diagnose(evidence)  # the heading says that it passed
+    found = diagnose(evidence)[1 if evidence.passed else 0 :]  # the heading says that it passed
     return render(
         "attempt",
         number=number,
         outcome=evidence.outcome.replace("_", " "),
-        diagnosis=found,
+        diagnosis=found if is_diagnosed else (),
         quote="\n\n".join(quoted(evidence)),
         code=attempt.candidate.source,
         tag=tag,

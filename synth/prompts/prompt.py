@@ -200,6 +200,6 @@ def _attempts(request: Request, stage: Stage) -> list[_Item]:
     items = []
     for place in told(request.attempts, stage, request.base):
         attempt, number = request.attempts[place], str(place + 1)
-        text = account(attempt, place + 1, request.language.fences[0])
+        text = account(attempt, place + 1, request.language.fences[0], is_diagnosed=request.is_diagnosed)
         items.append(_Item("attempt", place, number, "the last or the best attempt", text, attempt.candidate.source))
     return items

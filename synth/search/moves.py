@@ -66,6 +66,9 @@ class Stop(Frozen):
 Move = Measure | Submit | Ask | Stop
 SearchName = Literal["two-level", "greedy"]
 """Several structures, whose parameters are tuned; or each answer improves the last one or mends it."""
+SearchPart = Literal["tuner", "beam", "diagnosis"]
+"""What a search may do without, for a comparison: no parameter is tuned; small steps go on from the fastest structure
+alone; prompts say what the judge found and printed, but not what limits a kernel and what helps."""
 
 
 class State(Frozen):
@@ -84,6 +87,7 @@ class State(Frozen):
     """Whether the diagnosis of the last kernel that passed has no advice."""
     seed: int = 0
     search: SearchName = "two-level"
+    without: tuple[SearchPart, ...] = ()
 
     @property
     def proposed(self) -> tuple[Proposal, ...]:
@@ -119,7 +123,7 @@ def cost_of(evidence: Evidence) -> tuple[float, ...]:
 
 def tuning(state: State) -> Measure | Submit | None:
     """The next step in tuning the kernels that were timed; None if all are tuned."""
-    if state.search == "greedy":
+    if state.search == "greedy" or "tuner" in state.without:
         return None
     seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
     finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
@@ -157,7 +161,8 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 
 def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
-    each = 1 + FINALISTS * any(one.candidate.parameters for one in state.proposed)
+    is_tuned = "tuner" not in state.without and any(one.candidate.parameters for one in state.proposed)
+    each = 1 + FINALISTS * is_tuned
     left = evaluations - each * len(state.waiting)
     ask = next_question(state) if left > FINALISTS or (left > 0 and not tuning(state)) else None
     return ask if isinstance(ask, Ask) else None
@@ -172,7 +177,7 @@ def next_question(state: State) -> Ask | Stop | None:
         return Ask(stage=Stage.DRAFT)
     if refused := _refused(state):
         return Ask(stage=Stage.FIX, base=refused)
-    beam = _beam(state.attempts)
+    beam = _beam(state.attempts)[: 1 if "beam" in state.without else BEAM]
     if reason := _over(state, beam):
         return Stop(reason=reason)
     chance = random.Random(f"{state.seed} {len(stages)}")  # noqa: S311 - a search, not a secret
@@ -210,7 +215,7 @@ def _beam(attempts: Sequence[Attempt]) -> list[int]:
     passed = [place for place, attempt in enumerate(attempts) if attempt.evidence.passed]
     for place in sorted(passed, key=lambda place: cost_of(attempts[place].evidence)):
         best.setdefault(attempts[place].candidate.template_digest, place + 1)
-    return list(best.values())[:BEAM]
+    return list(best.values())
 
 
 def _over(state: State, beam: Sequence[int]) -> str:

@@ -1,10 +1,12 @@
-"""The searches of both arms are compared after as many answers, and within as many tokens."""
+"""The searches of all arms are compared after as many answers, and within as many tokens."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from benchmarks.arms_prompts import hand_in, write_out
 from benchmarks.search_arms import Search, Structure, best, best_correct, structures, summary
 from eval.languages.registry import CPP
 from kb.types.evidence import Outcome
@@ -48,8 +50,26 @@ def test_without_a_win_the_baseline_is_kept(steps: list[tuple[float, int]], kept
 
 
 def test_what_an_arm_reached_with_more_tokens_than_the_other_took_does_not_count() -> None:
-    found = summary([(search((2.0, 100), (8.0, 300)), search((2.0, 100), (4.0, 200)))], [])
+    task = {"first": search((2.0, 100), (8.0, 300)), "b": search((2.0, 100), (4.0, 200)), "c": search((1.6, 250))}
+    found = summary([task], [], ["first", "b", "c"])
 
-    over = "two-level over greedy"
-    assert found["after so many structures"][2][over]["value"] == pytest.approx(2.0)
-    assert found["within the tokens of the arm that took fewer"][over]["value"] == pytest.approx(0.5)
+    after, within = found["after so many structures"][2], found["within the tokens of the arm that took fewest"]
+    assert after["first over b"]["value"] == pytest.approx(2.0)
+    assert after["first over c"]["value"] == pytest.approx(5.0)
+    assert within["first over b"]["value"] == pytest.approx(0.5)
+
+
+def test_equal_prompts_are_answered_once_for_all_runs(tmp_path: Path) -> None:
+    answers, prompts, given = tmp_path / "answers", tmp_path / "prompts", tmp_path / "given"
+    given.mkdir()
+    for run, text in {"a": "same", "b": "same", "c": "other"}.items():
+        (answers / run).mkdir(parents=True)
+        (answers / run / "001-prompt.md").write_text(text)
+
+    names = write_out(answers, prompts)
+    assert sorted(map(len, names.values())) == [1, 2]
+    first, second = sorted(names, key=lambda name: len(names[name]), reverse=True)
+    (given / first).write_text("an answer")
+    assert hand_in(answers, prompts, given) == [second]
+    assert sorted(file.parent.name for file in answers.glob("*/001-answer.md")) == ["a", "b"]
+    assert list(write_out(answers, prompts)) == [second]

@@ -88,6 +88,20 @@ def test_a_greedy_search_tunes_nothing() -> None:
     assert isinstance(next_move(tuned.model_copy(update={"search": "greedy"}), writes=True), Ask)
 
 
+def test_a_search_without_the_tuner_asks_for_the_next_kernel_at_once() -> None:
+    bare = tuned_state().model_copy(update={"without": ("tuner",)})
+
+    assert isinstance(next_move(bare, writes=True), Ask)
+    assert len(all_ahead(bare, 2)) == 1, "no evaluations are kept for settings"
+
+
+def test_a_search_without_a_beam_takes_all_small_steps_from_the_fastest_structure() -> None:
+    states = [state_after(*DRAFTED, (IMPROVE, 2.5), seed=seed) for seed in range(60)]
+    moves = [next_move(state.model_copy(update={"without": ("beam",)}), writes=True) for state in states]
+
+    assert {move.base for move in moves if isinstance(move, Ask) and move.stage is IMPROVE} == {4}
+
+
 def test_small_steps_take_turns_at_the_two_fastest_structures_and_large_ones_come_between() -> None:
     moves = [after(*DRAFTED, *[(IMPROVE, 3.0 + step) for step in range(steps)], seed=1) for steps in range(40)]
 

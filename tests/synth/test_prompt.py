@@ -20,6 +20,7 @@ from kb.types.protocols import Attempt, RecalledSkill, Request, Stage, Tried
 from synth.authors.asking import Desk
 from synth.fact_answers import ask_for_facts
 from synth.prompts.attempts import ROWS, table
+from synth.prompts.diagnosis import diagnose, quoted
 from synth.prompts.prompt import build_prompt
 from tests.synth import samples
 from tests.synth.samples import answer, attempt, cold, fact, request, said, skill, tight, timing, warm
@@ -286,3 +287,14 @@ def test_a_prompt_names_the_skills_that_it_shows() -> None:
 
     assert build_prompt(late).skills == ("stream-rows", "no-gain")
     assert build_prompt(tight()).skills == ()
+
+
+def test_a_prompt_without_a_diagnosis_has_the_outcome_and_what_the_judge_printed_alone() -> None:
+    for tried in warm().attempts:
+        asked = request(CPP, attempts=(tried,))
+        shown, bare = (build_prompt(asked.model_copy(update={"is_diagnosed": it})).text for it in (True, False))
+        sentences = diagnose(tried.evidence)[tried.evidence.passed :]
+
+        assert all(f"- {sentence}" in shown and sentence not in bare for sentence in sentences)
+        assert all(words in bare for words in quoted(tried.evidence))
+        assert table((tried,), ()) in bare, "it has the time"

@@ -310,10 +310,13 @@ def test_equal_requests_give_equal_bytes_in_any_process(sheets: KnowledgeBase) -
         assert run.stdout.decode() == expected
 
 
-def told_after(kb: KnowledgeBase, tried: Attempt, stage: Stage, target: str, language: str) -> Briefing:
+def told_after(
+    kb: KnowledgeBase, tried: Attempt, stage: Stage, target: str, language: str, *, is_diagnosed: bool = True
+) -> Briefing:
     task = load_task(SOFTMAX)
     written = described_language(language) if language == "zc" else written_in(kb, target, language)
-    return brief(kb, task, interface_of(task), written, target, known_facts(kb, target), (tried,), stage)
+    facts = known_facts(kb, target)
+    return brief(kb, task, interface_of(task), written, target, facts, (tried,), stage, is_diagnosed=is_diagnosed)
 
 
 def test_after_a_refusal_a_prompt_holds_what_the_documents_say_of_the_names_in_it_alone(kb: KnowledgeBase) -> None:
@@ -333,6 +336,9 @@ def test_after_a_pass_a_prompt_holds_two_techniques_against_what_limits_the_kern
 
     assert 0 < len(told.answers) <= 2
     assert told.answers[0].asks == "What helps against: memory latency?"
+
+    told = told_after(sheets, slow, Stage.IMPROVE, "h100", "triton", is_diagnosed=False)
+    assert not any("helps" in answer.asks for answer in told.answers)
 
 
 @pytest.mark.parametrize(("target", "language", "gpus"), [("h100", "triton", True), ("cpu-x86", "cpp", False)])
