@@ -196,6 +196,7 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         language=campaign.language,
         evaluations=each.evaluations or 0,
         seed=campaign.seed,
+        near_roof=campaign.near_roof,
     )
     must_be_paid(seats_of(kb.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
     if campaign.judge == "carried" and plan.synthesizer is not SynthesizerKind.AUTHORS:

@@ -1,5 +1,6 @@
 """Data types of kernel writing: a task, its interface, a candidate and its tunable parameters."""
 
+import ast
 import hashlib
 import json
 import re
@@ -154,6 +155,31 @@ _TUNABLE = re.compile(
 )
 
 
+_C_LIKE = ("cpp", "cuda")
+_PIECES = re.compile(
+    r"(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)"
+    r'|R"(?P<mark>[^()\s\\]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\d[\w\']*|\'(?:\\.|[^\'\\\n])*\''
+    r"|(?P<blanks>\s+)",
+    re.DOTALL,
+)
+"""A comment of C, what may hold its marks or blanks (a string, a character, a number with separators), or blanks."""
+
+
+def _program(candidate: "Candidate") -> str:
+    """The program without what no compiler reads."""
+    if candidate.language in _C_LIKE:
+        bare = _PIECES.sub(lambda piece: " " if piece["comment"] else piece[0], candidate.source)
+        return _PIECES.sub(lambda piece: "\n "["\n" not in piece[0]] if piece["blanks"] else piece[0], bare).strip()
+    try:
+        tree = ast.parse(candidate.source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return candidate.source
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+    return ast.dump(tree)
+
+
 class Candidate(Frozen):
     """A kernel that is meant to solve a task."""
 
@@ -163,6 +189,14 @@ class Candidate(Frozen):
     @cached_property
     def digest(self) -> str:
         return digest_of(f"{self.language}\n{self.source}")
+
+    @cached_property
+    def program_digest(self) -> str:
+        """Digest that is the same for all candidates that differ only in comments, docstrings and blanks.
+
+        Lines that declare parameters count. Of a language that is neither Python nor like C, every character counts.
+        """
+        return digest_of(f"{self.language}\n{_program(self)}\n{self.parameters}")
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

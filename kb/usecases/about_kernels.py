@@ -64,10 +64,11 @@ class AboutKernels(Home):
         authors: Sequence[str] = (),
         budget: Budget | None = None,
         language: str | None = None,
-        evaluations: int = 8,
+        evaluations: int | None = None,
         seed: int = 0,
         control: bool = False,
         rules: str = "learnt",
+        near_roof: float = 0.9,
     ) -> Plan:
         """A plan for `prompt` or `optimize`; see `Plan`.
 
@@ -76,7 +77,9 @@ class AboutKernels(Home):
             authors: Who writes the candidates instead, each as for `kb optimize --author`.
             budget: The most that they may spend. Without one, `optimize` refuses authors that cost money.
             language: Language of the candidates (default: the usual one for the target).
+            evaluations: Most candidates to judge (default: 24 with authors, else 8).
             rules: Which rules the authors get: `none`, `learnt`, or as many at `random`.
+            near_roof: Share of the reachable roof at which the run stops.
 
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
@@ -89,6 +92,7 @@ class AboutKernels(Home):
         return plan_of(
             self, task, target, synthesizer=synthesizer, authors=authors, budget=budget or Budget(), language=language,
             evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
+            near_roof=near_roof,
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:

@@ -29,7 +29,7 @@ from synth.authors.spending import Budget
 from synth.authors.synthesizer import Synthesizer
 from synth.prompts.answer import answer_in_file, parse_answer
 from synth.prompts.prompt import Prompt, build_prompt
-from synth.search.moves import Ask
+from synth.search.moves import TUNED, WRITTEN, Ask
 
 
 class Submission(Frozen):
@@ -55,10 +55,11 @@ def plan_of(
     authors: Sequence[str],
     budget: Budget,
     language: str | None,
-    evaluations: int,
+    evaluations: int | None,
     seed: int,
     control: bool,
     rules: Rules,
+    near_roof: float,
 ) -> Plan:
     """A plan of a run. Arguments and errors as in `KnowledgeBase.plan`."""
     specs = chosen(home.settings, authors).specs if authors else ()
@@ -73,7 +74,8 @@ def plan_of(
         language = next(iter(home.toolchains.judges(target)))
     return Plan(
         task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)), budget=budget,
-        evaluations=evaluations, seed=seed, control=control, rules=rules,
+        evaluations=evaluations or (WRITTEN if kind is SynthesizerKind.AUTHORS else TUNED), seed=seed, control=control,
+        rules=rules, near_roof=near_roof,
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def campaign_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     (tmp_path / "answers").mkdir()
     for number in range(6):
         wrong = "wrong" if number == 1 else "right"
-        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\n// {wrong} {number}\n```\n")
+        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\nint {wrong}_{number};\n```\n")
     for name in ("one", "other"):
         (tmp_path / f"{name}.py").write_text(f"# {name}\n{SOURCE}")
 

@@ -134,7 +134,7 @@ def test_a_control_run_gets_a_template_as_if_it_had_not_won(
 
 def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
     book = Skillbook(tmp_path / "library", shipped=tmp_path / "none")
-    book.publish(template(f"// wrong row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
+    book.publish(template(f"int wrong; // row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
     book.publish(template())
     run = start(home, evaluations=4)
 

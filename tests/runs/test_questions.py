@@ -122,7 +122,7 @@ class Fresh(PaidAuthor):
 
     def answer(self, ask: author.Ask) -> Reply:
         time.sleep(self.pause_s)
-        source = candidate().source.replace("row sum", f"row sum {ask.number}")
+        source = candidate().source.replace("// row sum", f"int row_sum_{ask.number};")
         source = source if self.tuned else source.replace("// tune", "// not tuned")
         plans = "plan: by rows\nplan: by columns\n" if ask.number == 1 else ""
         return Reply(text=f"{plans}note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())

@@ -9,7 +9,7 @@ from kb.types.evidence import Bottleneck, Outcome
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import Skill, SkillStanding
-from synth.search.moves import DRAFTS, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
+from synth.search.moves import Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
 from tests.synth.samples import candidate, evidence
 
 DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
@@ -192,13 +192,14 @@ def test_a_search_ends_near_the_reachable_roof(memory: float, reachable: float, 
     assert (move == Stop(reason="the best kernel reaches 93% of the reachable roof")) is ends
 
 
-def untimed(number: int, stage: Stage) -> Attempt:
+def untimed(number: int, stage: Stage, *, cycles: int | None = None) -> Attempt:
     one = attempt(number, stage, 1.0)
-    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": None})})
+    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": None, "cycles": cycles})})
 
 
 def test_where_nothing_is_timed_the_search_ends_when_there_is_nothing_to_mend() -> None:
-    attempts = tuple(untimed(number, RETHINK if number else DRAFT) for number in range(DRAFTS))
+    stages = (DRAFT, RETHINK, RETHINK)
+    attempts = tuple(untimed(number, stage, cycles=9 - number) for number, stage in enumerate(stages))
 
     move = next_move(State(language="cpp", attempts=attempts, nothing_to_mend=True), writes=True)
 
