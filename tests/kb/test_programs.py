@@ -1,5 +1,7 @@
 """Candidates that differ in what no compiler reads are the same program."""
 
+import time
+
 import pytest
 
 from kb.types.kernels import Candidate
@@ -31,12 +33,21 @@ def program(language: str, source: str) -> str:
         ("triton", PYTHON, "x + 1", "(x  +  1)", True),
         ("triton", PYTHON, "x + 1", "x + 2", False),
         ("triton", PYTHON, "1, 2, 4", "1, 2, 8", False),
+        ("triton", PYTHON, '"""Adds."""', 'r"""\\d"""', True),
+        ("triton", PYTHON, "x + 1", " + ".join(["x"] * 5000), False),
         ("other", "a -- b {\n", "-- b", "-- c", False),
     ],
 )
 def test_a_comment_makes_no_other_program(language: str, source: str, old: str, new: str, *, same: bool) -> None:
     assert old in source
     assert (program(language, source) == program(language, source.replace(old, new))) is same
+
+
+@pytest.mark.parametrize("mark", ["/*", 'R"', 'R"(', '\\"', "\\'", "//\\", "1'"])
+def test_no_source_takes_long(mark: str) -> None:
+    start = time.monotonic()
+    program("cpp", mark * 100_000)
+    assert time.monotonic() - start < 5
 
 
 def test_quotes_and_marks_of_comments_inside_of_each_other() -> None:
