@@ -85,6 +85,7 @@ class Verdict:
     timing: Timing | None = None
     bottleneck: Bottleneck | None = None
     screen: tuple[KernelScreen, ...] = ()
+    cycles: int | None = None
     log: str = ""
 
     @property

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from eval.oracle.cases import Case
     from eval.supervisor.trial import Trial
 
+CYCLES = "the simulator counted {:,} cycles for the longest call"
 BUILT_ONLY = "nothing ran: whether its results are correct is not known"
 
 
@@ -60,9 +61,10 @@ class ToolchainDevice(Device):
                 raise self._explained(fault, variant) from fault
             if over := excess(screens):
                 return Verdict(Outcome.OVER_LIMIT, detail=over, screen=screens, log=log)
-        notes = (self._toolchain.longest(log), *self.attainable()) if self.runs else (BUILT_ONLY,)
-        detail = "; ".join(filter(None, notes))
-        return Verdict(grade=self._toolchain.grade, detail=detail, screen=screens, log=log)
+        cycles = self._toolchain.longest(log)
+        counted = [CYCLES.format(cycles)] if cycles is not None else []
+        detail = "; ".join((*counted, *self.attainable()) if self.runs else (BUILT_ONLY,))
+        return Verdict(grade=self._toolchain.grade, detail=detail, screen=screens, cycles=cycles, log=log)
 
     def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
         if not isinstance(language, ToolchainLanguage):

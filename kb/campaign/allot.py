@@ -26,6 +26,7 @@ class Standing(Frozen):
     passed: bool = False
     reached: float | None = None
     """Share of the roof that its best kernel reaches; None if it is not known."""
+    near_roof: float = NEAR_ROOF
     stagnant: int = 0
     """Rounds in a row without a gain."""
 
@@ -35,7 +36,7 @@ class Standing(Frozen):
         if self.ended or (self.passed and self.stagnant >= STAGNANT):
             return 0.0
         reached = self.reached or 0.0
-        return 0.0 if reached >= NEAR_ROOF else 1.0 - reached
+        return 0.0 if reached >= self.near_roof else 1.0 - reached
 
 
 class Slice(Frozen):
@@ -63,7 +64,8 @@ def standing_of(run: Run | None) -> Standing:
         ended=bool(run.ended),
         passed=best is not None,
         reached=limit.reached if limit else None,
-        stagnant=stagnant_rounds(run.attempts),
+        near_roof=run.plan.near_roof,
+        stagnant=stagnant_rounds(run.attempts, run.tried),
     )
 
 

@@ -245,6 +245,7 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
         language=campaign.language,
         evaluations=each.evaluations or 0,
         seed=campaign.seed,
+        near_roof=campaign.near_roof,
     )
     must_be_paid(seats_of(kb.settings, [*map(AuthorSpec.parse, plan.authors)]), plan.budget)
     if campaign.judge != "here" and plan.synthesizer is not SynthesizerKind.AUTHORS:

@@ -16,10 +16,8 @@ from kb.runs.journal import Rules
 from kb.types.base import Frozen, reason_of
 from kb.types.campaign import Amounts, Skills
 from kb.types.kernels import Precision, Task
-from synth.search.moves import SearchName, SearchPart
+from synth.search.moves import NEAR_ROOF, WRITTEN, SearchName, SearchPart
 
-EVALUATIONS = 8
-"""Verdicts for a task where the file sets no limit."""
 DEFINITION = "definition"
 """Name of a task's file whose folder has its name, as in SOL-ExecBench."""
 _WHICH = {True: Skills.ALL, False: Skills.NONE}
@@ -70,6 +68,7 @@ class CampaignFile(Frozen):
     authors: tuple[str, ...] = Field(min_length=1)
     judge: Literal["here", "rounds", "carried"] = "here"
     seed: int = 0
+    near_roof: float = Field(default=NEAR_ROOF, ge=0)
     budget: Budget = Budget()
     tasks: tuple[TaskSet, ...] = Field(min_length=1)
     arms: tuple[Arm, ...] = Field(default=(Arm(),), min_length=1)
@@ -102,6 +101,7 @@ class Campaign(Frozen):
     authors: tuple[str, ...]
     judge: Literal["here", "rounds", "carried"]
     seed: int
+    near_roof: float = NEAR_ROOF
     budget: Budget
     tasks: tuple[GroupedTask, ...]
     arms: tuple[Arm, ...]
@@ -117,7 +117,7 @@ class Campaign(Frozen):
     def each(self) -> Amounts:
         """The most that one run may take."""
         own, whole = self.budget.task, self.budget
-        most = own.evaluations or whole.evaluations or EVALUATIONS
+        most = own.evaluations or whole.evaluations or WRITTEN
         return own.model_copy(update={"evaluations": most})
 
     def differences(self, before: "Campaign") -> list[str]:

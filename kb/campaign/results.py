@@ -123,7 +123,7 @@ def result_of(run: Run, group: str = "", arm: str = "") -> Result:
         low=timing and timing.low,
         high=timing and timing.high,
         baseline=timing.rivals if timing else "",
-        roof=limit.reached if limit and timing else None,
+        roof=(limit.reached or None) if limit and timing else None,
         first_win=next((n for n, one in enumerate(run.attempts, start=1) if one.evidence.won), None),
         tokens=spent.usage.total,
         dollars=spent.dollars,

@@ -33,7 +33,6 @@ Precision = Annotated[
         help="default: as PyTorch does, which on a GPU may use TF32 in convolutions; ieee: never in TF32.",
     ),
 ]
-Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")]
 
 
 def verify(
@@ -114,7 +113,7 @@ def prompt(
     why: Annotated[
         bool, typer.Option("--why", help="Start no run; print the prompt's items, their tokens, and what each answers.")
     ] = False,
-    evaluations: Evaluations = 8,
+    evaluations: Annotated[int, typer.Option(min=1, metavar="N", help="Most candidates to judge.")] = 8,
     as_json: Json = False,
 ) -> None:
     """Start a run that is driven by hand.
@@ -203,7 +202,13 @@ def optimize(
     budget: Allowed = None,
     language: In = None,
     precision: Precision = "default",
-    evaluations: Evaluations = 8,
+    evaluations: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Most candidates to judge (default: 24 with authors, else 8)."),
+    ] = None,
+    near_roof: Annotated[
+        float, typer.Option(min=0, metavar="SHARE", help="Stop at this share of the reachable roof.")
+    ] = 0.9,
     minutes: Annotated[
         float | None, typer.Option(min=0, metavar="M", help="Stop after M minutes; `kb runs resume` continues.")
     ] = None,
@@ -229,13 +234,14 @@ def optimize(
     """
     from eval.oracle.task import load_task
     from kb.cli.runs import finish, reporting
+    from kb.usecases.authors import requests_for
 
     loaded = load_task(task, precision)
     with open_kb() as kb:
-        authors, limit = allowed_authors(kb.settings, author or (), budget, requests=evaluations)
+        authors, limit = allowed_authors(kb.settings, author or (), budget, requests=requests_for(evaluations))
         plan = kb.plan(
             loaded, target, authors=authors, budget=limit, language=language, evaluations=evaluations, seed=seed,
-            control=control, rules=rules,
+            control=control, rules=rules, near_roof=near_roof,
         )  # fmt: skip
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)

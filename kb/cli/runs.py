@@ -169,10 +169,12 @@ def _show_attempt(attempt: "AttemptView", paid: str = "") -> None:
 
     verdict = attempt.verdict
     decided = "passed; the machine was busy" if verdict.evidence.timing else verdict.evidence.outcome.value
+    if verdict.evidence.cycles is not None:
+        decided = f"{verdict.evidence.cycles:9,} cycles"
     if verdict.time_us and verdict.speedup:
         time = f"{verdict.time_us.value:9,.1f} us ({interval(verdict.time_us)})"
         limit = verdict.evidence.bottleneck
-        roof = f", {limit.reached:.0%} of the roof" if limit else ""
+        roof = f", {limit.reached:.0%} of the roof" if limit and limit.reached else ""
         decided = f"{time:<33} {verdict.speedup.value:5.2f}x {verdict.baseline}{roof}"
     note = f"{attempt.stage}: {attempt.note}" if attempt.stage else attempt.note
     by = "; ".join(filter(None, (attempt.author, paid)))

@@ -32,7 +32,7 @@ from kb.types.protocols import Attempt, Proposal, Tried
 from synth.authors.asking import Exchange, Spent
 from synth.authors.spending import Budget
 from synth.prompts.prompt import Prompt
-from synth.search.moves import Ask, SearchName, SearchPart
+from synth.search.moves import NEAR_ROOF, Ask, SearchName, SearchPart
 
 JOURNAL, HEADER, KERNEL_FILE = "journal.jsonl", "run.json", "kernel.py"
 NAME_CHARACTERS = 100
@@ -87,6 +87,7 @@ class Plan(Frozen):
     skills: Skills = Skills.ALL
     search: SearchName = "two-level"
     without: tuple[SearchPart, ...] = ()
+    near_roof: float = Field(default=NEAR_ROOF, ge=0)
     documents: bool = True
     """Whether authors are told what documents state, and what limits a kernel by it."""
     part: Part | None = None
@@ -199,9 +200,9 @@ class Run:
 
     @property
     def best(self) -> Attempt | None:
-        """The fastest candidate that won, otherwise the fastest that passed; None if none passed."""
+        """The fastest candidate that won, otherwise the one with the least cost that passed; None if none passed."""
         passed = [a for a in self.attempts if a.evidence.passed]
-        return min(passed, key=lambda a: (not a.evidence.won, a.evidence.time_us), default=None)
+        return min(passed, key=lambda a: (not a.evidence.won, a.cost(self.tried)), default=None)
 
     @property
     def exchanges(self) -> Sequence[Exchange]:

@@ -110,7 +110,9 @@ class Loop:
                 if self.run.pending:
                     self._judge(self.run.pending, judge)
                     continue
-                move = next_move(self._state(skills, questions), writes=synthesizer is not None)
+                move = next_move(
+                    state_of(self.run, skills, [one.ask for one in questions]), writes=synthesizer is not None
+                )
                 if isinstance(move, Measure | Submit):
                     self._take_step(move, judge)
                 elif questions:
@@ -135,7 +137,7 @@ class Loop:
         """The next question, while others are asked; first those that a kill cut off. None if nothing can be asked."""
         if any(question.error for question in questions):
             return None
-        state = self._state((), questions)
+        state = state_of(self.run, asked=[one.ask for one in questions])
         number = 1 + max(written(self.run), default=0) + len(questions)
         ask = self.run.asked.get(number) or ask_ahead(state, most - len(self.run.attempts))
         return self._question(synthesizer, interface, ask, number) if ask else None
@@ -155,7 +157,7 @@ class Loop:
         if self.run.pending or self.run.ended:
             return None
         number = 1 + max(written(self.run), default=0)
-        move = self.run.asked.get(number) or next_question(self._state(()))
+        move = self.run.asked.get(number) or next_question(state_of(self.run))
         reason = SPENT if self.run.step > self.run.plan.evaluations else move.reason if isinstance(move, Stop) else ""
         if reason:
             self._end(reason)
@@ -172,22 +174,6 @@ class Loop:
         except AuthorError as error:
             if reason := _over_budget(error):
                 self._end(reason)
-
-    def _state(self, skills: tuple[RecalledSkill, ...], questions: Sequence[Question] = ()) -> State:
-        run = self.run
-        passed = [attempt.evidence for attempt in run.attempts if attempt.evidence.passed]
-        return State(
-            language=run.plan.language,
-            attempts=run.attempts,
-            pending=(run.pending,) if run.pending else (),
-            asked=tuple(question.ask for question in questions),
-            tried=run.tried,
-            skills=skills,
-            nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
-            seed=run.plan.seed,
-            search=run.plan.search,
-            without=run.plan.without,
-        )
 
     def _take_step(self, step: Measure | Submit, judge: Judge) -> None:
         """Time a setting, or judge a kernel."""
@@ -228,7 +214,7 @@ class Loop:
             CandidateError: it is in another language than the run.
             JudgeError: the judge is at fault.
         """
-        self.run.must_take(candidate)
+        self.run.must_take(candidate := self._same_program(candidate))
         with self.run.held():
             known, before = next(iter(self.run.verdicts(candidate).items()), (0, None))
             if before is None or not before.disturbed:
@@ -242,7 +228,7 @@ class Loop:
             if not known:
                 known = self.run.step
                 self._judge(self._by_hand(candidate, note, judge.interface), judge)
-            while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(self._state(()))):
+            while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(state_of(self.run))):
                 self._take_step(step, judge)
             self._write_back(judge.interface)
             if self.run.step > self.run.plan.evaluations and not self.run.ended:
@@ -309,6 +295,7 @@ class Loop:
             task=plan.task, interface=interface, target=plan.target, language=language, terms=terms, **vars(ask),
             is_searched=is_searched, is_diagnosed="diagnosis" not in plan.without, briefing=briefing, skills=skills,
             rules=self._rules(ask.stage, ask.base), attempts=attempts, tried=self.run.tried,
+            begun=tuple(one.structure for one in self.run.asked.values() if one.structure),
             budget_tokens=self.prompt_tokens, seed=plan.seed,
         )  # fmt: skip
 
@@ -340,10 +327,16 @@ class Loop:
 
         Without a judge, a new candidate waits for its verdict.
         """
-        step, candidate = self._propose(proposal), proposal.candidate
+        candidate = self._same_program(proposal.candidate)
+        step = self._propose(proposal.model_copy(update={"candidate": candidate}))
         if evidence := next(iter(self.run.verdicts(candidate).values()), None) or (judge and judge.verify(candidate)):
             self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
             self.on_attempt(step, self.run.attempts[-1])
+
+    def _same_program(self, candidate: Candidate) -> Candidate:
+        """The first judged candidate that differs only in comments, else this one: a comment buys no other verdict."""
+        judged = (attempt.candidate for attempt in self.run.attempts)
+        return next((one for one in judged if one.program_digest == candidate.program_digest), candidate)
 
     def _propose(self, proposal: Proposal) -> int:
         """Record a proposal in place of a pending one; return its number."""
@@ -363,6 +356,22 @@ class Loop:
 
     def _write_back(self, interface: Interface) -> None:
         write_back(self.run, self.skillbook, self.language, self.scope, interface)
+
+
+def state_of(run: Run, skills: tuple[RecalledSkill, ...] = (), asked: Sequence[Ask] = ()) -> State:
+    """What the next move of a run follows from.
+
+    Args:
+        skills: Those that it may start from, if nobody writes kernels.
+        asked: What was asked and led to no candidate yet, in order.
+    """
+    plan, passed = run.plan, [attempt.evidence for attempt in run.attempts if attempt.evidence.passed]
+    return State(
+        language=plan.language, attempts=run.attempts, pending=(run.pending,) if run.pending else (),
+        asked=tuple(asked), tried=run.tried, skills=skills,
+        nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
+        seed=plan.seed, search=plan.search, without=plan.without, near_roof=plan.near_roof,
+    )  # fmt: skip
 
 
 def _answer(question: Question, others: Sequence[Question]) -> Proposal:

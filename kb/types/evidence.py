@@ -16,6 +16,11 @@ OWN_SIZES = "tried at the task's own sizes only"
 """How the sentence of a verdict begins that says so."""
 
 
+ABOVE_ROOF = 1.05
+"""Share of a rate from which on more than noise lifts a candidate above it."""
+AVOIDED = "it is faster than {} allows for the work of the reference, so it does less work, and that rate is no bound"
+
+
 class Outcome(StrEnum):
     """Why a candidate was accepted or refused."""
 
@@ -142,19 +147,21 @@ class Bottleneck(Recorded):
     @property
     def reached(self) -> float:
         """Share of the lower roof: a rate, or what torch reaches, unless the candidate shows that more is possible."""
-        return max(self.memory, self.compute, self.reachable if self.reachable <= 1 else 0.0)
+        bounds = [share for share in (self.memory, self.compute) if share <= ABOVE_ROOF]
+        return max(*bounds, self.reachable if self.reachable <= 1 else 0.0, 0.0)
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """The rates that it exceeds by more than noise: their bounds count work that the candidate does not do."""
+        rates = {"memory": self.memory, "compute": self.compute}
+        return tuple(f"the {name} rate" for name, share in rates.items() if share > ABOVE_ROOF)
 
     def __str__(self) -> str:
-        reached = [
-            f"{share:.0%} of {what}"
-            for what, share in (
-                ("the memory rate", self.memory),
-                ("the compute rate", self.compute),
-                ("what torch reaches here", self.reachable),
-            )
-            if share
-        ]
-        return f"{self.kind}-bound: it reaches {' and '.join(reached)}"
+        shares = {"the memory rate": self.memory, "the compute rate": self.compute}
+        shares["what torch reaches here"] = self.reachable
+        reached = [f"{share:.0%} of {what}" for what, share in shares.items() if share and what not in self.exceeded]
+        said = f"{self.kind}-bound: it reaches {' and '.join(reached)}" if reached else "what limits it is not known"
+        return "; ".join((said, *(AVOIDED.format(what) for what in self.exceeded)))
 
 
 class Took(Recorded):
@@ -207,6 +214,8 @@ class Evidence(Recorded):
     bottleneck: Bottleneck | None = Field(default=None, exclude_if=lambda found: found is None)
     """None if it was not timed, or the target's rates are unknown."""
     screen: tuple[KernelScreen, ...] = ()
+    cycles: Natural | None = Field(default=None, exclude_if=lambda cycles: cycles is None)
+    """Of the longest call in a simulator, which are no time; None if nothing counted them."""
     took: Took | None = Field(default=None, exclude_if=lambda took: took is None)
     """None in evidence of a kb that did not write it."""
     log: str = ""

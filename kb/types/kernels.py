@@ -1,8 +1,10 @@
 """Data types of kernel writing: a task, its interface, a candidate and its tunable parameters."""
 
+import ast
 import hashlib
 import json
 import re
+import warnings
 from enum import StrEnum
 from functools import cached_property
 from math import prod
@@ -154,6 +156,33 @@ _TUNABLE = re.compile(
 )
 
 
+_C_LIKE = ("cpp", "cuda")
+_PIECES = re.compile(
+    r"(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))"
+    r'|R"(?P<mark>[^()\s\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)|"(?:\\.|[^"\\\n])*"?'
+    r"|(?<!\w)\d[\w']*|'(?:\\.|[^'\\\n])*'?|(?P<blanks>\s+)",
+    re.DOTALL,
+)
+"""A comment of C, what may hold its marks or blanks (a string, a number with separators, a character), or blanks. Each
+takes what it has begun, closed or not, so that no source takes long."""
+
+
+def _program(candidate: "Candidate") -> str:
+    """The program without what no compiler reads; the whole source if that is not known."""
+    if candidate.language in _C_LIKE:
+        bare = _PIECES.sub(lambda piece: " " if piece["comment"] else piece[0], candidate.source)
+        return _PIECES.sub(lambda piece: "\n "["\n" not in piece[0]] if piece["blanks"] else piece[0], bare).strip()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes in its strings
+            tree = ast.parse(candidate.source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = node.body[ast.get_docstring(node, clean=False) is not None :]
+        return ast.dump(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return candidate.source
+
+
 class Candidate(Frozen):
     """A kernel that is meant to solve a task."""
 
@@ -163,6 +192,14 @@ class Candidate(Frozen):
     @cached_property
     def digest(self) -> str:
         return digest_of(f"{self.language}\n{self.source}")
+
+    @cached_property
+    def program_digest(self) -> str:
+        """Digest that is the same for all candidates that differ only in comments, docstrings and blanks.
+
+        Lines that declare parameters count. Of a language that is neither Python nor like C, every character counts.
+        """
+        return digest_of(f"{self.language}\n{_program(self)}\n{self.parameters}")
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:

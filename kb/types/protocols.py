@@ -1,6 +1,8 @@
 """Protocols between the packages, so that they need not import each other."""
 
+from collections.abc import Sequence
 from enum import StrEnum
+from math import inf
 from typing import Protocol
 
 from pydantic import Field
@@ -60,6 +62,25 @@ class Attempt(Proposal):
 
     evidence: Evidence
 
+    def quick_us(self, tried: "Sequence[Tried]") -> float:
+        """The quick time of its own settings in microseconds; infinite if there is none."""
+        kernel = self.candidate
+        values = {parameter.name: parameter.value for parameter in kernel.parameters}
+        own = (one.time_us for one in tried if (one.template, one.values) == (kernel.template_digest, values))
+        return next(filter(None, own), inf)
+
+    def cost(self, tried: "Sequence[Tried]") -> tuple[float, ...]:
+        """What makes it worse than another that passed: its time; without one that counts its quick time, the cycles of
+        a simulator, or what the compiled kernels let expect.
+
+        Bytes against the roofline do not rank: a screen counts instructions in the code, and not how often they run.
+        """
+        found = self.evidence
+        quick_us = inf if found.time_us < inf else self.quick_us(tried)
+        spills = sum(screen.spills for screen in found.screen)
+        occupancy = min((screen.occupancy or 0 for screen in found.screen), default=0)
+        return found.time_us, quick_us, inf if found.cycles is None else found.cycles, spills, -occupancy
+
 
 class Tried(Frozen):
     """Values of a kernel's parameters that were timed quickly. It is no evidence."""
@@ -111,6 +132,8 @@ class Request(Frozen):
     """Number of the attempt that the candidate is to change, from 1; 0 if that is the last."""
     structure: str = ""
     """The structure that it is to have, as an author planned it; empty if any other than those tried will do."""
+    begun: tuple[str, ...] = ()
+    """The structures that authors planned and were asked for."""
     is_searched: bool = False
     """Whether `synth.search` goes on from the answer: it takes other structures and values of parameters from there."""
     is_diagnosed: bool = True

@@ -125,11 +125,11 @@ class Toolchain(Frozen):
             _check_names((value,), ({},))
         return self
 
-    def longest(self, log: str) -> str:
-        """In words, the most cycles that the simulator counted for one call; empty if `log` names none."""
+    def longest(self, log: str) -> int | None:
+        """The most cycles that the simulator counted for one call; None if `log` names none."""
         found = re.findall(self.cycles, log) if self.cycles else []
         counted = [int(number) for one in found if (number := one.replace(",", "")).isdecimal()]
-        return f"the simulator counted {max(counted):,} cycles for the longest call" if counted else ""
+        return max(counted, default=None)
 
 
 def _check_names(command: Command, variants: Iterable[Mapping[str, str]]) -> None:

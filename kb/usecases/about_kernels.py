@@ -67,10 +67,11 @@ class AboutKernels(AboutFacts):
         authors: Sequence[str] = (),
         budget: Budget | None = None,
         language: str | None = None,
-        evaluations: int = 8,
+        evaluations: int | None = None,
         seed: int = 0,
         control: bool = False,
         rules: str = "learnt",
+        near_roof: float = 0.9,
     ) -> Plan:
         """A plan for `prompt` or `optimize`; see `Plan`.
 
@@ -79,7 +80,9 @@ class AboutKernels(AboutFacts):
             authors: Who writes the candidates instead, each as for `kb optimize --author`.
             budget: The most that they may spend. Without one, `optimize` refuses authors that cost money.
             language: Language of the candidates (default: the usual one for the target).
+            evaluations: Most candidates to judge (default: 24 with authors, else 8).
             rules: Which rules the authors get: `none`, `learnt`, or as many at `random`.
+            near_roof: Share of the reachable roof at which the run stops.
 
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
@@ -89,6 +92,7 @@ class AboutKernels(AboutFacts):
         from kb.usecases.authors import chosen
         from kb.usecases.judging import must_be_known, written_in
         from synth.authors.spending import Budget
+        from synth.search.moves import TUNED, WRITTEN
 
         specs = chosen(self.settings, authors).specs if authors else ()
         kind = SynthesizerKind.AUTHORS if specs else SynthesizerKind.named(synthesizer)
@@ -102,7 +106,9 @@ class AboutKernels(AboutFacts):
             language = next(iter(self.toolchains.judges(target)))
         return Plan(
             task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)),
-            budget=budget or Budget(), evaluations=evaluations, seed=seed, control=control, rules=Rules(rules),
+            budget=budget or Budget(), seed=seed, control=control,
+            evaluations=evaluations or (WRITTEN if kind is SynthesizerKind.AUTHORS else TUNED),
+            rules=Rules(rules), near_roof=near_roof,
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:

@@ -24,6 +24,7 @@ from synth.authors.files import FilesAuthor
 from synth.authors.openai import KEY, OpenAIAuthor
 from synth.authors.recorded import RecordedAuthor
 from synth.authors.spending import TABLE, Agent, Budget, Model, Models
+from synth.search.moves import VERDICTS, WRITTEN
 
 SHOWN_TOKENS = 10_000
 """What a prompt has beside its limit, the task's source and two kernels, is rarely more."""
@@ -193,6 +194,11 @@ def most_for(settings: Settings, seats: Sequence[Seat], requests: int) -> Budget
     if any(one.dollars is None for one in paid):
         return Budget(tokens=requests * max(one.usage.total for one in paid))
     return Budget(dollars=requests * max((one.dollars or 0.0 for one in paid), default=0.0) or None)
+
+
+def requests_for(evaluations: int | None) -> int:
+    """How many a run takes if each structure has its settings judged, which cost no request."""
+    return -(-(evaluations or WRITTEN) // VERDICTS)
 
 
 def open_to(home: Home, specs: Sequence[AuthorSpec]) -> Home:

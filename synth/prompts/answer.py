@@ -30,8 +30,8 @@ _NOTE_LINE = re.compile(r"\ufeff?(?:#|//)?\s*note:\s*(.*?)\s*", re.IGNORECASE)
 _SETTING = re.compile(r"([A-Za-z_]\w*)\s*[=:]\s*(-?\d+)")
 LONGEST_TAG, MOST_TAGS = 12, 9
 """Of the tags in an error, which the author of the next answer reads."""
-MOST_SETTINGS, MOST_PLANS = 15, 3
-"""How many of these lines of an answer are read."""
+LEAST_SETTINGS, MOST_SETTINGS, MOST_PLANS = 8, 15, 3
+"""How many lines with settings are asked for, and how many of these and of plans are read."""
 
 
 class Answer(NamedTuple):
@@ -53,7 +53,7 @@ class AnswerError(SynthesisError):
 def answer_format(language: Language, *, settings: bool = False, plans: bool = False) -> str:
     """How to answer; `settings` asks for values of tunable constants, too, and `plans` for other structures."""
     most = MOST_SETTINGS if settings and language.tunable else 0
-    return render("answer", tag=language.fences[0], settings=most, plans=plans)
+    return render("answer", tag=language.fences[0], settings=most, least=LEAST_SETTINGS, plans=plans)
 
 
 def answer_in_file(kernel: Candidate) -> Answer:

@@ -1,6 +1,7 @@
 """How a prompt tells of earlier attempts: a table of all, and an account of those that matter for its stage."""
 
 from collections.abc import Sequence
+from math import inf
 
 from kb.types.protocols import Attempt, Stage, Tried
 from synth.prompts.diagnosis import diagnose, quoted
@@ -23,7 +24,7 @@ def stage_of(attempts: Sequence[Attempt]) -> Stage:
     return Stage.RETHINK if is_stuck else Stage.IMPROVE
 
 
-def told(attempts: Sequence[Attempt], stage: Stage, base: int = 0) -> list[int]:
+def told(attempts: Sequence[Attempt], tried: Sequence[Tried], stage: Stage, base: int = 0) -> list[int]:
     """Places of the attempts of which a prompt shows the kernel, the most needed first.
 
     Args:
@@ -33,7 +34,7 @@ def told(attempts: Sequence[Attempt], stage: Stage, base: int = 0) -> list[int]:
         return []
     last = (base or len(attempts)) - 1
     passed = [i for i, attempt in enumerate(attempts) if attempt.evidence.passed]
-    best = min(passed, key=lambda i: (attempts[i].evidence.time_us, -i), default=last)
+    best = min(passed, key=lambda i: (attempts[i].cost(tried), -i), default=last)
     return [best] if stage is Stage.RETHINK else list(dict.fromkeys((last, best)))
 
 
@@ -59,7 +60,7 @@ def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
         tried: What was timed quickly: a time of it is better than none, where other work disturbed the judge.
     """
     places = range(len(attempts))
-    fastest = sorted(places, key=lambda place: attempts[place].evidence.time_us)[: ROWS // 2]
+    fastest = sorted(places, key=lambda place: attempts[place].cost(tried))[: ROWS // 2]
     rows = ["| number | outcome | time | what it is |", "|---|---|---|---|"]
     for place in places if len(places) <= ROWS else sorted({*fastest, *places[-ROWS // 2 :]}):
         one = attempts[place]
@@ -70,9 +71,9 @@ def table(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> str:
 
 
 def _time(attempt: Attempt, tried: Sequence[Tried]) -> str:
-    evidence, kernel = attempt.evidence, attempt.candidate
+    evidence = attempt.evidence
     if not evidence.timing or evidence.timing.busy:
-        values = {parameter.name: parameter.value for parameter in kernel.parameters}
-        own = (one.time_us for one in tried if (one.template, one.values) == (kernel.template_digest, values))
-        return next((f"about {time_us:.3g} us, timed quickly" for time_us in own if time_us), "")
+        if (quick_us := attempt.quick_us(tried)) < inf:
+            return f"about {quick_us:.3g} us, timed quickly"
+        return "" if evidence.cycles is None else f"{evidence.cycles:,} cycles"
     return f"{evidence.time_us:.4g} us, {evidence.timing.speedup:.2f} times as fast as {evidence.timing.baseline}"

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from kb.types.base import Frozen
-from kb.types.evidence import Evidence, Grade, KernelScreen
+from kb.types.evidence import ABOVE_ROOF, AVOIDED, Evidence, Grade, KernelScreen
 from kb.types.kernels import workload_name
 from kb.types.timing import LEAST_OF_WORKLOADS, WIN_MARGIN
 
@@ -104,8 +104,8 @@ def signals_of(evidence: Evidence) -> dict[str, float]:
         found |= {"registers": max(map(float, used))}
     found |= {"simulated": 1.0} if evidence.grade is Grade.SIMULATED else {}
     if limit := evidence.bottleneck:
-        found |= {"memory share": limit.memory, "has products": float(limit.compute > 0)}
-        found |= {"compute share": limit.compute} if limit.compute else {"compute share": 0.0}
+        shares = {"memory share": limit.memory, "compute share": limit.compute, "has products": limit.compute > 0}
+        found |= {name: float(share) for name, share in shares.items() if share <= ABOVE_ROOF}
     if evidence.timing and not evidence.timing.busy:
         found |= {"time us": evidence.time_us, "on gpu": float(any(s.gpu for s in evidence.timing.sessions))}
     return found
@@ -133,6 +133,7 @@ def _worth(evidence: Evidence) -> list[str]:
         return []
     if timing.busy:
         return ["Other work used the machine while it was timed: no speed is known."]
+    exceeded = evidence.bottleneck.exceeded if evidence.bottleneck else ()
     over, everywhere = f"`{timing.rivals}`, the best baseline", ""
     if timing.other_workloads:
         over = f"{timing.rivals}, by geometric means"
@@ -147,6 +148,7 @@ def _worth(evidence: Evidence) -> list[str]:
         f"{timing.candidate_us:.4g} us against {timing.baseline_us:.4g} us, {timing.speedup:.2f} times as fast "
         f"(95 % interval {timing.low:.2f} to {timing.high:.2f}).",
         "This is a win." if evidence.won else f"This is not a win: the lower end must exceed {WIN_MARGIN}{everywhere}.",
+        *(f"{AVOIDED.format(what).capitalize()}." for what in exceeded),
     ]
 
 

@@ -167,10 +167,10 @@ def _asked(request: Request, stage: Stage) -> str:
 
 
 def _structures(request: Request) -> list[str]:
-    """The given structure; or those to choose from: that authors planned, then those known for the operations."""
+    """The given structure; or those to choose from: planned and not begun, then those known for the operations."""
     if request.structure:
         return [f"- {one_line(request.structure)}"]
-    planned = [plan for attempt in request.attempts for plan in attempt.plans]
+    planned = [plan for attempt in request.attempts for plan in attempt.plans if plan not in request.begun]
     return [f"- {one_line(form)}" for form in dict.fromkeys((*planned, *request.briefing.structures))]
 
 
@@ -200,7 +200,7 @@ def _skills(request: Request, kernels: int) -> list[_Item]:
 
 def _attempts(request: Request, stage: Stage) -> list[_Item]:
     items = []
-    for place in told(request.attempts, stage, request.base):
+    for place in told(request.attempts, request.tried, stage, request.base):
         attempt, number = request.attempts[place], str(place + 1)
         text = account(attempt, place + 1, request.language.fences[0], is_diagnosed=request.is_diagnosed)
         items.append(_Item("attempt", place, number, "the last or the best attempt", text, attempt.candidate.source))

@@ -9,15 +9,13 @@ authors are asked for those that do not depend on its verdict: planned structure
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from math import inf
 from typing import Literal
 
 from kb.types.base import Frozen
-from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.search.tuner import FINALISTS, finalists, next_point
+from synth.search.tuner import FINALISTS, LEAST_POINTS, MOST_POINTS, finalists, next_point
 
 DRAFTS = 3
 """Structures that are written before one is chosen."""
@@ -31,8 +29,16 @@ STAGNANT = 2
 """A search is over after so many new kernels in a row without a gain, their corrections and tuning included."""
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
+SHARE = 1 / 3
+"""Most of the judge's time that quick timings take where authors write: a structure takes three verdicts, and tuning it
+half as long as these. The tuner alone has nothing else to do."""
 NEAR_ROOF = 0.9
-"""Share of the reachable roof at which there is little left to win."""
+"""Share of the reachable roof at which there is little left to win, if the plan names no other."""
+VERDICTS = 1 + FINALISTS
+"""Verdicts on a structure with parameters: on the kernel as it was written, and on its best settings."""
+TUNED, WRITTEN = 8, 24
+"""Verdicts of a run that has no other limit: of the tuner alone, and with authors. Three drafts take nine, so that
+fifteen are left for small and large steps."""
 BEGINS = (Stage.DRAFT, Stage.RETHINK)
 """Stages that begin a structure."""
 
@@ -88,6 +94,7 @@ class State(Frozen):
     seed: int = 0
     search: SearchName = "two-level"
     without: tuple[SearchPart, ...] = ()
+    near_roof: float = NEAR_ROOF
 
     @property
     def proposed(self) -> tuple[Proposal, ...]:
@@ -111,21 +118,21 @@ def next_move(state: State, *, writes: bool) -> Move | None:
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
     """
-    return tuning(state) or (next_question(state) if writes else _next_skill(state))
+    return tuning(state, share=SHARE if writes else 1.0) or (next_question(state) if writes else _next_skill(state))
 
 
-def cost_of(evidence: Evidence) -> tuple[float, ...]:
-    """What makes a kernel that passed worse than another: its time, or what its compiled form lets expect."""
-    spills = sum(screen.spills for screen in evidence.screen)
-    occupancy = min((screen.occupancy or 0 for screen in evidence.screen), default=0)
-    return evidence.time_us, spills, -occupancy
+def tuning(state: State, share: float = 1.0) -> Measure | Submit | None:
+    """The next step in tuning the kernels that were timed; None if all are tuned.
 
-
-def tuning(state: State) -> Measure | Submit | None:
-    """The next step in tuning the kernels that were timed; None if all are tuned."""
+    Args:
+        share: The most that quick timings may take of the judge's time, beside the `LEAST_POINTS` of each kernel.
+    """
     if state.search == "greedy" or "tuner" in state.without:
         return None
     seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
+    quick_s = sum(one.took_s for one in state.tried)
+    judged_s = sum(took.seconds for attempt in state.attempts if (took := attempt.evidence.took))
+    most = LEAST_POINTS if quick_s > share * (quick_s + judged_s) else MOST_POINTS
     finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
     all_tried = defaultdict[str, list[Tried]](list)
     for one in state.tried:
@@ -138,7 +145,7 @@ def tuning(state: State) -> Measure | Submit | None:
         if finals[number] >= FINALISTS:
             continue
         tried = [(one.values, one.time_us) for one in all_tried[kernel.template_digest]]
-        if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed):
+        if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed, most=most):
             return Measure(candidate=kernel.with_parameters(point))
         for point in finalists(kernel.parameters, tried):
             tuned = kernel.with_parameters(point)
@@ -162,9 +169,9 @@ def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[
 def ask_ahead(state: State, evaluations: float) -> Ask | None:
     """What to ask an author beside what is under way; None if nothing, or if so few `evaluations` may not reach it."""
     is_tuned = "tuner" not in state.without and any(one.candidate.parameters for one in state.proposed)
-    each = 1 + FINALISTS * is_tuned
+    each = VERDICTS if is_tuned else 1
     left = evaluations - each * len(state.waiting)
-    ask = next_question(state) if left > FINALISTS or (left > 0 and not tuning(state)) else None
+    ask = next_question(state) if left > FINALISTS or (left > 0 and not tuning(state, share=SHARE)) else None
     return ask if isinstance(ask, Ask) else None
 
 
@@ -177,7 +184,7 @@ def next_question(state: State) -> Ask | Stop | None:
         return Ask(stage=Stage.DRAFT)
     if refused := _refused(state):
         return Ask(stage=Stage.FIX, base=refused)
-    beam = _beam(state.attempts)[: 1 if "beam" in state.without else BEAM]
+    beam = _beam(state)[: 1 if "beam" in state.without else BEAM]
     if reason := _over(state, beam):
         return Stop(reason=reason)
     chance = random.Random(f"{state.seed} {len(stages)}")  # noqa: S311 - a search, not a secret
@@ -209,11 +216,11 @@ def _greedy(attempts: Sequence[Attempt]) -> Ask:
     return Ask(stage=Stage.IMPROVE if attempts[-1].evidence.passed else Stage.FIX, base=len(attempts))
 
 
-def _beam(attempts: Sequence[Attempt]) -> list[int]:
+def _beam(state: State) -> list[int]:
     """The numbers of the best attempts that passed, of different kernels, best first."""
-    best: dict[str, int] = {}
+    best, attempts = dict[str, int](), state.attempts
     passed = [place for place, attempt in enumerate(attempts) if attempt.evidence.passed]
-    for place in sorted(passed, key=lambda place: cost_of(attempts[place].evidence)):
+    for place in sorted(passed, key=lambda place: attempts[place].cost(state.tried)):
         best.setdefault(attempts[place].candidate.template_digest, place + 1)
     return list(best.values())
 
@@ -223,24 +230,29 @@ def _over(state: State, beam: Sequence[int]) -> str:
     if not beam:
         return ""
     best = state.attempts[beam[0] - 1].evidence
-    if (limit := best.bottleneck) and limit.reached >= NEAR_ROOF:
+    if (limit := best.bottleneck) and limit.reached >= state.near_roof:
         return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
     begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
     if begun < DRAFTS:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    return f"{STAGNANT} kernels in a row brought no gain" if stagnant_rounds(state.attempts) >= STAGNANT else ""
+    return (
+        f"{STAGNANT} kernels in a row brought no gain"
+        if stagnant_rounds(state.attempts, state.tried) >= STAGNANT
+        else ""
+    )
 
 
-def stagnant_rounds(attempts: Sequence[Attempt]) -> int:
+def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
     """How many rounds in a row brought no gain; each begins with a kernel that is written anew, and not to mend one."""
-    rounds, best_us = 0, inf
+    rounds, best = 0, tuple[float, ...]()
     for attempt in attempts:
         rounds += attempt.stage in (*BEGINS, Stage.IMPROVE)
-        if attempt.evidence.passed and (attempt.evidence.time_us * NOISE < best_us or best_us == inf):
-            rounds = 0
-        best_us = min(best_us, attempt.evidence.time_us if attempt.evidence.passed else inf)
+        if attempt.evidence.passed:
+            time_us, quick_us, *others = cost = attempt.cost(tried)
+            rounds = 0 if not best or (time_us * NOISE, quick_us * NOISE, *others) < best else rounds
+            best = min(best or cost, cost)
     return rounds
 
 

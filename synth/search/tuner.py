@@ -15,6 +15,8 @@ RANDOM_POINTS = 5
 DRAWS = 100
 """Random points among which an untried one is looked for, since a space may be too large to list."""
 MOST_POINTS = 40
+LEAST_POINTS = 9
+"""Points that a kernel gets however little time is left for them: its own, and as many as its author must propose."""
 ELITE = 3
 """The best points whose neighbours are tried: one alone may owe its place to noise, or stand on a plateau."""
 FINALISTS = 2
@@ -24,13 +26,18 @@ GAIN = 0.98
 
 
 def next_point(
-    space: Sequence[Parameter], proposed: Sequence[Point], tried: Sequence[tuple[Point, float | None]], *, seed: int
+    space: Sequence[Parameter],
+    proposed: Sequence[Point],
+    tried: Sequence[tuple[Point, float | None]],
+    *,
+    seed: int,
+    most: int = MOST_POINTS,
 ) -> dict[str, int] | None:
     """The point to time quickly next.
 
     First the values of the kernel as it is, the proposed ones and random ones; then the untried neighbours of the best
     points so far, which differ from one of them in one parameter by one choice; and when they are used up, random ones
-    again, up to `MOST_POINTS` in all.
+    again, up to `most` in all.
 
     Args:
         tried: Points with their times in microseconds; None for a point that was refused.
@@ -41,7 +48,7 @@ def next_point(
     """
     own = {parameter.name: parameter.value for parameter in space}
     times = {_key(point): time_us for point, time_us in tried}
-    if not space or len(times) >= MOST_POINTS or times.get(_key(own), 0.0) is None:
+    if not space or len(times) >= most or times.get(_key(own), 0.0) is None:
         return None
     drawn = _random_points(space, f"{seed}", RANDOM_POINTS)
     for point in (own, *(_valid(space, own, given) for given in proposed), *drawn):

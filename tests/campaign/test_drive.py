@@ -14,6 +14,7 @@ from typing import Any, Self
 import pytest
 
 from eval.batch.pack import read_batch
+from kb.campaign.allot import Standing
 from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
 from kb.errors import CampaignError, JudgeError, KbError
@@ -54,7 +55,7 @@ def campaign_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     (tmp_path / "answers").mkdir()
     for number in range(6):
         wrong = "wrong" if number == 1 else "right"
-        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\n// {wrong} {number}\n```\n")
+        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\nint {wrong}_{number};\n```\n")
     for name in ("one", "other"):
         (tmp_path / f"{name}.py").write_text(f"# {name}\n{SOURCE}")
 
@@ -350,6 +351,15 @@ def test_a_draw_with_a_seed_is_the_same_every_time(campaign_file: Callable[..., 
 
     assert read_campaign(path) == read_campaign(path)
     assert len(read_campaign(path).tasks) == 1
+
+
+def test_the_share_of_the_roof_that_ends_a_run_is_that_of_the_file(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+) -> None:
+    go(kb, campaign_file(more="near_roof = 0.5"))
+
+    assert {run.plan.near_roof for run in kb.runs} == {0.5}
+    assert Standing(passed=True, reached=0.6, near_roof=0.5).headroom == 0 < Standing(passed=True, reached=0.6).headroom
 
 
 def test_arms_are_runs_of_their_own_and_one_without_skills_publishes_none(

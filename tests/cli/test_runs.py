@@ -13,7 +13,7 @@ from kb.cli.runs import finish, show_runs
 from kb.runs.entries import JournalEntry
 from kb.runs.journal import Plan, Runs, SynthesizerKind
 from kb.runs.journal import Run as KernelRun
-from kb.types.evidence import Outcome
+from kb.types.evidence import Grade, Outcome
 from kb.types.protocols import Proposal
 from kb.views.runs import run_view
 from tests.cli.conftest import Run
@@ -109,6 +109,16 @@ def test_a_candidate_is_shown_with_its_time_its_interval_and_the_baseline_of_its
     assert re.fullmatch(r"  1 +150.0 us \(142.7 to 157.6\) +2.00x eager +unroll by 1", lines[2])
     assert re.fullmatch(r"  2  incorrect +unroll by 2", lines[3])
     assert lines[4] == "     the first wrong element is at [7]"
+
+
+def test_cycles_of_a_simulator_are_shown_as_such(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, _ = compared(home)
+    found = first.attempts[0].evidence.model_copy(update={"cycles": 1700, "timing": None, "grade": Grade.SIMULATED})
+    first.append(JournalEntry(kind="judged", step=1, evidence=found))
+
+    show_runs([run_view(first)])
+
+    assert re.search(r"  1 +1,700 cycles +unroll by 1\n", capsys.readouterr().out)
 
 
 def test_a_run_that_had_no_kernel_to_try_says_how_to_get_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

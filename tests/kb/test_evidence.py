@@ -22,8 +22,8 @@ def test_a_busy_machine_gives_no_speed_up_and_no_win() -> None:
     assert (evidence(speedup=2.0, timing=busy).speedup, evidence(speedup=2.0, timing=busy).won) == (None, False)
 
 
-def test_a_record_without_a_bottleneck_has_the_form_that_earlier_records_have() -> None:
-    assert "bottleneck" not in evidence(speedup=2.0).model_dump(mode="json")
+def test_a_record_without_a_bottleneck_or_cycles_has_the_form_that_earlier_records_have() -> None:
+    assert not {"bottleneck", "cycles"} & {*evidence(speedup=2.0).model_dump(mode="json")}
 
 
 def test_a_bottleneck_survives_the_record() -> None:
@@ -32,6 +32,14 @@ def test_a_bottleneck_survives_the_record() -> None:
 
     assert Evidence.model_validate(json.loads(given.model_dump_json())) == given
     assert str(limit) == "memory-bound: it reaches 90% of the memory rate"
+
+
+def test_a_rate_that_is_exceeded_is_no_roof() -> None:
+    limit = Bottleneck(kind="compute", memory=0.3, compute=22.46, citations=())
+
+    assert limit.reached == 0.3
+    assert str(limit).startswith("compute-bound: it reaches 30% of the memory rate; it is faster than the compute rate")
+    assert limit.model_copy(update={"memory": 1.2}).reached == 0
 
 
 NO_TIMES: dict[str, dict[str, Any]] = {

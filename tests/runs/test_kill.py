@@ -80,8 +80,10 @@ def recorded(folder: Path, start: int) -> str:
     """A folder with answers of an author: of the first's a third has no kernel, of the other's a half is wrong."""
     folder.mkdir()
     for number in range(20):
-        source = candidate(UNROLL=(1, 2, 4, 8)[(number + start) % 4]).source.replace("row sum", f"row sum {number}")
-        wrong = "// wrong\n" if start and number % 2 == 0 else ""
+        source = candidate(UNROLL=(1, 2, 4, 8)[(number + start) % 4]).source.replace(
+            "// row sum", f"int row_sum_{number};"
+        )
+        wrong = "int wrong;\n" if start and number % 2 == 0 else ""
         plans = "plan: by rows\nplan: by columns\n" if number == 0 else ""
         kernel = f"{plans}note: try {number}\n\n```cpp\n{source}{wrong}```\n"
         refusal = f"I would rather not say: {number}"

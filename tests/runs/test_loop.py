@@ -7,7 +7,7 @@ import pytest
 from kb.errors import RunError
 from kb.runs.journal import JOURNAL, Run, Runs, SynthesizerKind
 from kb.skillbook.library import Skillbook
-from kb.types.evidence import Estimate
+from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt
 from kb.types.skill import SkillKind, SkillStanding
@@ -134,7 +134,7 @@ def test_a_control_run_gets_a_template_as_if_it_had_not_won(
 
 def test_if_a_skill_is_refused_unchanged_the_next_one_is_tried(home: Path, tmp_path: Path, judge: FakeJudge) -> None:
     book = Skillbook(tmp_path / "library", shipped=tmp_path / "none")
-    book.publish(template(f"// wrong row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
+    book.publish(template(f"int wrong; // row sum row sum\n{TEMPLATE}", "row-sum-a-wrong-one"))
     book.publish(template())
     run = start(home, evaluations=4)
 
@@ -229,6 +229,51 @@ def test_a_submitted_candidate_is_judged_once_and_published_if_it_wins(
     assert run.ended
     with pytest.raises(RunError, match="is over"):
         loop.prompt(INTERFACE)
+
+
+def test_a_comment_buys_no_verdict(home: Path, library: Path, judge: FakeJudge) -> None:
+    by_hand = start(home, kind=SynthesizerKind.EXTERNAL)
+    loop = loop_of(by_hand, home, library)
+    again = candidate().model_copy(update={"source": f"// once more\n{candidate().source}"})
+    loop.submit(candidate(), judge)
+    with pytest.raises(RunError, match="already judged, as candidate 1"):
+        loop.submit(again, judge)
+    asked = start(home, evaluations=2)
+
+    loop_of(asked, home, library).optimize(asking(Commenting(judge.log.with_name("paid"))), judge)
+
+    assert [one.candidate for one in asked.attempts] == [asked.attempts[0].candidate] * 2
+    assert len(judge.log.read_text().splitlines()) == 2, "one in each run"
+
+
+class Commenting(PaidAuthor):
+    """Writes one kernel, with another comment each time."""
+
+    def answer(self, ask: author.Ask) -> Reply:
+        source = TEMPLATE.replace("// row sum", f"// row sum, try {ask.number}")
+        source = source.replace("// tune", "// not tuned")
+        return Reply(text=f"note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage(output_tokens=1))
+
+
+class Disturbed(FakeJudge):
+    """Times every kernel beside other work."""
+
+    def verify(self, one: Candidate) -> Evidence:
+        found = super().verify(one)
+        assert found.timing
+        sessions = tuple(session.model_copy(update={"others": 0.9}) for session in found.timing.sessions)
+        return found.model_copy(update={"timing": found.timing.model_copy(update={"sessions": sessions})})
+
+
+def test_where_other_work_disturbs_all_times_the_quick_ones_name_the_best(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    run = start(home)
+
+    loop_of(run, home, library).optimize(None, Disturbed(tmp_path / "judged.log"))
+
+    assert run.best
+    assert (run.best.candidate.digest, run.best.is_tuned) == (candidate(**BEST).digest, True)
 
 
 def test_a_submitted_candidate_whose_times_were_disturbed_is_judged_again_and_counts_once(

@@ -1,6 +1,7 @@
 """Authors are asked while kernels are judged and tuned; each question has its prompt, and each answer is used."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -10,7 +11,7 @@ import pytest
 from kb.errors import JudgeError
 from kb.runs import loop
 from kb.runs.entries import JournalEntry
-from kb.runs.journal import Run, Runs
+from kb.runs.journal import HEADER, JOURNAL, Run, Runs
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Stage
@@ -123,7 +124,7 @@ class Fresh(PaidAuthor):
 
     def answer(self, ask: author.Ask) -> Reply:
         time.sleep(self.pause_s)
-        source = candidate().source.replace("row sum", f"row sum {ask.number}")
+        source = candidate().source.replace("// row sum", f"int row_sum_{ask.number};")
         source = source if self.tuned else source.replace("// tune", "// not tuned")
         plans = "plan: by rows\nplan: by columns\n" if ask.number == 1 else ""
         return Reply(text=f"{plans}note: {ask.number}\n\n```cpp\n{source}```\n", usage=Usage())
@@ -286,6 +287,42 @@ def test_a_paid_reply_in_the_journal_of_an_earlier_version_is_used(home: Path, l
 
     assert [attempt.note for attempt in again.attempts] == ["1"]
     assert len(again.exchanges) == 1
+
+
+def prefixes(run: Run, folder: Path) -> Iterator[tuple[Run, JournalEntry]]:
+    """The run after each entry of its journal, and what came next."""
+    folder.mkdir()
+    (folder / HEADER).write_bytes((run.folder / HEADER).read_bytes())
+    lines = (run.folder / JOURNAL).read_bytes().splitlines(keepends=True)
+    for number, entry in enumerate(Run(run.folder).entries):
+        (folder / JOURNAL).write_bytes(b"".join(lines[:number]))
+        yield Run(folder), entry
+
+
+def test_each_step_of_a_run_follows_from_the_journal_before_it(home: Path, library: Path, tmp_path: Path) -> None:
+    run = start(home, evaluations=moves.WRITTEN)
+    slow = FakeJudge(tmp_path / "judged.log", 0.01)
+    loop_of(run, home, library).optimize(asking(Fresh(tmp_path / "paid.log", 0.03)), slow)
+    assert run.ended
+
+    for before, entry in prefixes(run, tmp_path / "prefix"):
+        asked = [ask for number, ask in before.asked.items() if number not in loop.written(before)]
+        state = loop.state_of(before, asked=asked)
+        move = moves.next_move(state, writes=True)
+        if entry.tried:
+            assert isinstance(move, moves.Measure)
+            values = {one.name: one.value for one in move.candidate.parameters}
+            assert (move.candidate.template_digest, values) == (entry.tried.template, entry.tried.values)
+        elif entry.proposal and entry.proposal.is_tuned:
+            assert move == moves.Submit(proposal=entry.proposal)
+        elif entry.proposal:
+            assert not isinstance(move, moves.Measure | moves.Submit)
+            assert (asked[0].stage, asked[0].base) == (entry.proposal.stage, entry.proposal.parent)
+        elif entry.kind == "asked":
+            assert moves.ask_ahead(state, moves.WRITTEN - len(before.attempts)) == entry.ask
+        elif entry.kind == "ended":
+            assert move == moves.Stop(reason=entry.text)
+    assert {entry.kind for entry in run.entries} >= {"asked", "tried", "proposed", "judged", "ended"}
 
 
 class Rising(FakeJudge):

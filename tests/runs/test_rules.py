@@ -38,7 +38,7 @@ class Mending(PaidAuthor):
     def answer(self, ask: Ask) -> Reply:
         self.asked.append(ask.text)
         right = candidate().source.replace("  // row sum", "")
-        source = right if ask.number % 2 == 0 else f"{right}// wrong: rows are 64\n"
+        source = right if ask.number % 2 == 0 else f"{right}int wrong; // rows are 64\n"
         return Reply(text=f"note: {self.said}\n\n```cpp\n{source}```\n", usage=Usage(output_tokens=1))
 
 
@@ -94,7 +94,7 @@ def test_what_was_refused_and_then_mended_becomes_a_rule(home: Path, tmp_path: P
     assert (found.kind, found.target, found.language) == (SkillKind.PITFALL, "cpu-x86", "cpp")
     assert (found.preconditions.ops, found.refusals) == (("reduction",), ("incorrect",))
     assert "take rows from the arguments" in found.description
-    assert "-// wrong: rows are 64" in found.body
+    assert "-int wrong; // rows are 64" in found.body
     assert found.candidate == run.attempts[1].candidate
     assert book_of(home, home / "none").standing(found) is SkillStanding.SCREENED
 
@@ -269,7 +269,7 @@ def test_a_rule_takes_a_few_lines_of_a_prompt(book: Skillbook) -> None:
 def test_a_run_by_hand_learns_too(home: Path) -> None:
     run = Runs(home).start(plan(task(0), synthesizer=SynthesizerKind.EXTERNAL))
     loop, judge = loop_of(run, home, home / "none"), FakeJudge(home / "judged.log", task=task(0))
-    wrong = candidate().model_copy(update={"source": f"{candidate().source}// wrong\n"})
+    wrong = candidate().model_copy(update={"source": f"{candidate().source}int wrong;\n"})
 
     loop.prompt(INTERFACE)
     loop.submit(wrong, judge)

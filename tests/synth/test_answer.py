@@ -107,7 +107,7 @@ def test_plans_and_settings_are_read_from_the_lines_around_the_block_and_not_mor
 
 
 def test_a_prompt_asks_for_settings_only_if_kb_times_them() -> None:
-    assert "settings:" in answer_format(CPP, settings=True)
+    assert "8 to 15 lines that begin with `settings:`" in " ".join(answer_format(CPP, settings=True).split())
     assert "settings:" not in answer_format(CPP)
     assert "plan:" not in answer_format(CPP, settings=True)
 

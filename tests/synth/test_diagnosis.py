@@ -119,6 +119,14 @@ def test_a_kernel_that_keeps_the_matrix_units_busy_is_not_told_that_it_waits() -
     assert [rule.name for rule in diagnosis_of(measured(0.5, 0.9)).rules] == ["compute"]
 
 
+def test_a_rate_that_a_kernel_exceeds_is_no_bound_and_gets_no_share() -> None:
+    said = " ".join(diagnose(measured(0.3, 22.46)))
+
+    assert "It is faster than the compute rate allows for the work of the reference" in said
+    assert "2246" not in said
+    assert "2,246" not in said
+
+
 def test_a_refused_candidate_gets_no_advice() -> None:
     assert diagnosis_of(evidence(KERNEL, Outcome.INCORRECT, screen=(SCREEN,))).rules == ()
 

@@ -1,16 +1,16 @@
 """What a run does next follows from what it has tried: structures by an author, settings by the tuner."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from eval.languages.registry import CPP
-from kb.types.evidence import Bottleneck, Outcome
+from kb.types.evidence import Bottleneck, Outcome, Took
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import Skill, SkillStanding
-from synth.search.moves import DRAFTS, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
-from tests.synth.samples import candidate, evidence
+from synth.search.moves import TUNED, WRITTEN, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
+from tests.synth.samples import SCREEN, candidate, evidence
 
 DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
 HYPOTHESIS, VERIFIED, STALE = SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.STALE
@@ -173,6 +173,42 @@ def test_a_greedy_search_waits_for_each_verdict() -> None:
     assert next_move(greedy, writes=True) is None
 
 
+def step_of(move: Move | None, state: State) -> State:
+    """The state after a move, where each kernel is faster than those before it, and some settings than their kernel."""
+    number = len(state.attempts)
+    if isinstance(move, Measure):
+        value = value_of(move.candidate)
+        done = Tried(template=move.candidate.template_digest, values={"UNROLL": value}, time_us=99.0 - value)
+        return state.model_copy(update={"tried": (*state.tried, done)})
+    if isinstance(move, Ask):
+        own = Candidate(
+            language="cpp", source=f"{candidate(CPP).with_parameters({'UNROLL': 1}).source}int s{number};\n"
+        )
+        proposal = Proposal(candidate=own, stage=move.stage, parent=move.base)
+    else:
+        assert isinstance(move, Submit)
+        proposal = move.proposal
+    judged = Attempt(**vars(proposal), evidence=evidence(proposal.candidate, speedup=1.0 + 0.1 * number))
+    return state.model_copy(update={"attempts": (*state.attempts, judged)})
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "stages", "bases"),
+    [(TUNED, [DRAFT, None, None, RETHINK, None, None, RETHINK, None], 0), (WRITTEN, [DRAFT, None, None, RETHINK], 2)],
+    ids=["eight verdicts are drafts and their settings", "with authors a run has enough for the beam"],
+)
+def test_a_run_whose_settings_gain(evaluations: int, stages: list[Stage | None], bases: int) -> None:
+    state = State(language="cpp")
+    while len(state.attempts) < evaluations:
+        state = step_of(next_move(state, writes=True), state)
+
+    assert [one.stage for one in state.attempts][: len(stages)] == stages
+    changed = {
+        state.attempts[one.parent - 1].candidate.template_digest for one in state.attempts if one.stage is IMPROVE
+    }
+    assert len(changed) >= bases
+
+
 def test_equal_states_give_equal_moves_and_seeds_differ() -> None:
     assert after(*DRAFTED, seed=3) == after(*DRAFTED, seed=3)
     assert len({str(after(*DRAFTED, seed=seed)) for seed in range(20)}) == 2
@@ -180,9 +216,15 @@ def test_equal_states_give_equal_moves_and_seeds_differ() -> None:
 
 @pytest.mark.parametrize(
     ("memory", "reachable", "ends"),
-    [(0.93, 0.0, True), (0.5, 0.93, True), (0.5, 0.0, False), (0.5, 0.85, False), (0.5, 1.1, False)],
-    ids=["at a rate", "at what torch reaches", "nothing measured", "below", "faster than torch, which is then no roof"],
-)
+    [
+        (0.93, 0.0, True), (0.5, 0.93, True), (0.5, 0.0, False), (0.5, 0.85, False), (0.5, 1.1, False),
+        (22.46, 0.93, True), (22.46, 0.0, False),
+    ],
+    ids=[
+        "at a rate", "at what torch reaches", "nothing measured", "below", "faster than torch, which is then no roof",
+        "at what torch reaches, which is then the roof", "faster than the rate, which is then no roof",
+    ],
+)  # fmt: skip
 def test_a_search_ends_near_the_reachable_roof(memory: float, reachable: float, *, ends: bool) -> None:
     near = attempt(1, DRAFT, 2.0)
     limit = Bottleneck(kind="memory", memory=memory, compute=0.1, reachable=reachable, citations=())
@@ -190,20 +232,100 @@ def test_a_search_ends_near_the_reachable_roof(memory: float, reachable: float, 
 
     move = next_move(State(language="cpp", attempts=(near,)), writes=True)
     assert (move == Stop(reason="the best kernel reaches 93% of the reachable roof")) is ends
+    assert isinstance(next_move(State(language="cpp", attempts=(near,), near_roof=0.95), writes=True), Ask)
 
 
-def untimed(number: int, stage: Stage) -> Attempt:
+BUSY = 0.9
+"""Share of the machine that other work took."""
+
+
+def disturbed(one: Attempt) -> Attempt:
+    """The attempt as it is judged beside other work."""
+    assert one.evidence.timing
+    sessions = tuple(session.model_copy(update={"others": BUSY}) for session in one.evidence.timing.sessions)
+    timing = one.evidence.timing.model_copy(update={"sessions": sessions})
+    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": timing})})
+
+
+def untimed(number: int, stage: Stage, *, cycles: int | None = None) -> Attempt:
     one = attempt(number, stage, 1.0)
-    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": None})})
+    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"timing": None, "cycles": cycles})})
 
 
 def test_where_nothing_is_timed_the_search_ends_when_there_is_nothing_to_mend() -> None:
-    attempts = tuple(untimed(number, RETHINK if number else DRAFT) for number in range(DRAFTS))
+    stages = (DRAFT, RETHINK, RETHINK)
+    attempts = tuple(untimed(number, stage, cycles=9 - number) for number, stage in enumerate(stages))
 
     move = next_move(State(language="cpp", attempts=attempts, nothing_to_mend=True), writes=True)
 
     assert isinstance(next_move(State(language="cpp", attempts=attempts), writes=True), Ask)
     assert move == Stop(reason="the compiled kernel shows nothing to mend, and it is not timed here")
+
+
+@pytest.mark.parametrize("passed", [untimed, lambda *one: disturbed(attempt(*one, 1.0))], ids=["untimed", "disturbed"])
+def test_equal_kernels_without_a_time_end_a_search_after_two_rounds(passed: Callable[[int, Stage], Attempt]) -> None:
+    attempts = tuple(passed(number, stage) for number, stage in enumerate((DRAFT, RETHINK, RETHINK)))
+
+    assert isinstance(next_move(State(language="cpp", attempts=attempts[:2]), writes=True), Ask)
+    ended = next_move(State(language="cpp", attempts=attempts), writes=True)
+    assert ended == Stop(reason="2 kernels in a row brought no gain")
+
+
+def screened(number: int, **resources: int) -> Attempt:
+    one = untimed(number, DRAFT)
+    screen = SCREEN.model_copy(update={"spills": 0, "occupancy": 4, **resources})
+    return one.model_copy(update={"evidence": one.evidence.model_copy(update={"screen": (screen,)})})
+
+
+def test_kernels_rank_by_time_then_quick_time_then_cycles_then_what_their_compiled_form_needs() -> None:
+    quick = [disturbed(attempt(number, DRAFT, 9.0)) for number in (3, 4)]
+    tried = [
+        Tried(template=one.candidate.template_digest, values={}, time_us=us)
+        for one, us in zip(quick, (1.0, 2.0), strict=True)
+    ]
+    ranked = [
+        attempt(1, DRAFT, 2.0), attempt(2, DRAFT, 1.0), *quick, untimed(5, DRAFT, cycles=900),
+        untimed(6, DRAFT, cycles=1000), screened(7), screened(8, occupancy=2), screened(9, occupancy=8, spills=3),
+    ]  # fmt: skip
+
+    costs = [one.cost(tried) for one in ranked]
+    assert costs == sorted(set(costs))
+
+
+def wide_state(tries: int, *, took_s: float, judged_s: float) -> State:
+    """A run with a kernel of a hundred settings, of which some are timed."""
+    kernel = Candidate(
+        language="cpp", source=f"constexpr int UNROLL = 1;  // tune: {', '.join(map(str, range(1, 101)))}\n"
+    )
+    took = Took(compile_s=judged_s, baselines_s=0.0, judge_s=0.0)
+    found = evidence(kernel, speedup=1.0).model_copy(update={"took": took})
+    state = State(language="cpp", attempts=(Attempt(candidate=kernel, evidence=found, stage=DRAFT),))
+    for _ in range(tries):
+        move = next_move(state, writes=False)
+        assert isinstance(move, Measure)
+        values = {"UNROLL": value_of(move.candidate)}
+        done = Tried(template=kernel.template_digest, values=values, time_us=9.0, took_s=took_s)
+        state = state.model_copy(update={"tried": (*state.tried, done)})
+    return state
+
+
+@pytest.mark.parametrize(
+    ("tries", "took_s", "writes", "goes_on"),
+    [
+        (20, 0.5, True, True),
+        (20, 0.6, True, False),
+        (8, 9.0, True, True),
+        (9, 9.0, True, False),
+        (20, 9.0, False, True),
+    ],
+    ids=["a third", "more", "the least that each gets", "no more than that", "the tuner alone"],
+)
+def test_quick_timings_take_a_share_of_the_judges_time(
+    tries: int, took_s: float, *, writes: bool, goes_on: bool
+) -> None:
+    state = wide_state(tries, took_s=took_s, judged_s=20.0)
+
+    assert isinstance(next_move(state, writes=writes), Measure) is goes_on
 
 
 def tuned_state(*tried: tuple[int, float | None], settings: Sequence[int] = (), more: Sequence[Attempt] = ()) -> State:

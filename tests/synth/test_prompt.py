@@ -185,6 +185,21 @@ def test_a_prompt_for_a_planned_structure_names_no_other() -> None:
     assert "a whole row in registers" not in text
 
 
+def test_a_prompt_to_rethink_offers_no_plan_that_was_begun() -> None:
+    planned = attempt(CPP).model_copy(update={"plans": ("two passes", "by columns")})
+    text = build_prompt(request(CPP, attempts=(planned,), stage=Stage.RETHINK, begun=("two passes",))).text
+
+    assert "- by columns" in text
+    assert "two passes" not in text
+
+
+def test_cycles_of_a_simulator_stand_in_the_table_as_such() -> None:
+    simulated = attempt(CPP)
+    simulated = simulated.model_copy(update={"evidence": simulated.evidence.model_copy(update={"cycles": 1700})})
+
+    assert "| 1 | passed | 1,700 cycles |" in build_prompt(request(CPP, attempts=(simulated,))).text
+
+
 def test_a_prompt_to_rethink_has_a_table_with_times_and_the_structures_of_the_operation() -> None:
     structures = Briefing(structures=("a whole row in registers",))
     text = build_prompt(request(CPP, attempts=timed(1.2, 1.1), stage=Stage.RETHINK, briefing=structures)).text

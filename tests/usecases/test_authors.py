@@ -8,7 +8,7 @@ import pytest
 from kb.errors import SettingsError
 from kb.settings import Settings
 from kb.usecases import authors
-from kb.usecases.authors import AuthorChoice, AuthorSpec, chosen, most_for, must_be_paid, seats_of
+from kb.usecases.authors import AuthorChoice, AuthorSpec, chosen, most_for, must_be_paid, requests_for, seats_of
 from synth.authors.spending import Budget
 
 
@@ -111,6 +111,10 @@ def test_the_most_that_a_run_may_cost_is_in_dollars_if_every_price_is_known(sett
 
     assert most_for(settings, priced, 8) == Budget(dollars=8 * (64_000 * 5 + 16_000 * 20) / 1e6)
     assert most_for(settings, [*priced, *unknown], 8) == Budget(tokens=8 * 80_000)
+
+
+def test_settings_that_are_judged_cost_no_request() -> None:
+    assert [requests_for(evaluations) for evaluations in (None, 24, 8, 1)] == [8, 8, 3, 1]
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_each_answer_brings_evidence_and_the_next_prompt_until_the_evaluations_a
     kb: KnowledgeBase, judged: list[Candidate]
 ) -> None:
     run, first = kb.prompt(by_hand())
-    wrong = candidate(languages.TRITON, "wrong")
+    wrong = TRITON.model_copy(update={"source": f"{TRITON.source}wrong = 1\n"})
 
     refused = kb.submit(run, wrong)
     passed = kb.submit(run, TRITON, note="reads rows once")

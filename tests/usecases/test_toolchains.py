@@ -108,6 +108,7 @@ def test_the_example_of_a_toolchain_passes_with_its_grade_and_the_cycles_of_the_
     assert evidence.passed, evidence
     assert evidence.grade is Grade.SIMULATED
     assert "counted 1,700 cycles for the longest call" in evidence.detail
+    assert evidence.cycles == 1700
     assert evidence.timing is None
     assert evidence.environment["toolchain"] == "toy"
     assert len(evidence.cases) > 4
