@@ -110,9 +110,8 @@ class Loop:
                 if self.run.pending:
                     self._judge(self.run.pending, judge)
                     continue
-                move = next_move(
-                    state_of(self.run, skills, [one.ask for one in questions]), writes=synthesizer is not None
-                )
+                state = state_of(self.run, skills, [one.ask for one in questions])
+                move = next_move(state, writes=synthesizer is not None)
                 if isinstance(move, Measure | Submit):
                     self._take_step(move, judge)
                 elif questions:

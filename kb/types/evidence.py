@@ -147,8 +147,12 @@ class Bottleneck(Recorded):
     @property
     def reached(self) -> float:
         """Share of the lower roof: a rate, or what torch reaches, unless the candidate shows that more is possible."""
-        bounds = [share for share in (self.memory, self.compute) if share <= ABOVE_ROOF]
-        return max(*bounds, self.reachable if self.reachable <= 1 else 0.0, 0.0)
+        return max(self.bound, self.reachable if self.reachable <= 1 else 0.0)
+
+    @property
+    def bound(self) -> float:
+        """Share of the lower roof by the rates alone; 0 if it exceeds them."""
+        return max((share for share in (self.memory, self.compute) if share <= ABOVE_ROOF), default=0.0)
 
     @property
     def exceeded(self) -> tuple[str, ...]:

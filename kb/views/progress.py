@@ -43,4 +43,4 @@ def progress(run: RunView) -> Progress:
 def roof_us(verdict: Verdict) -> float | None:
     """The time at the rate that limits a timed candidate: its own times the share of that rate that it reaches."""
     limit = verdict.evidence.bottleneck
-    return max(limit.memory, limit.compute) * verdict.time_us.value if limit and verdict.time_us else None
+    return (limit.bound * verdict.time_us.value or None) if limit and verdict.time_us else None

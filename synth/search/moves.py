@@ -132,7 +132,7 @@ def tuning(state: State, share: float = 1.0) -> Measure | Submit | None:
     seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
     quick_s = sum(one.took_s for one in state.tried)
     judged_s = sum(took.seconds for attempt in state.attempts if (took := attempt.evidence.took))
-    most = LEAST_POINTS if quick_s > share * (quick_s + judged_s) else MOST_POINTS
+    most = LEAST_POINTS if judged_s and quick_s > share * (quick_s + judged_s) else MOST_POINTS
     finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
     all_tried = defaultdict[str, list[Tried]](list)
     for one in state.tried:
@@ -237,11 +237,8 @@ def _over(state: State, beam: Sequence[int]) -> str:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    return (
-        f"{STAGNANT} kernels in a row brought no gain"
-        if stagnant_rounds(state.attempts, state.tried) >= STAGNANT
-        else ""
-    )
+    is_stagnant = stagnant_rounds(state.attempts, state.tried) >= STAGNANT
+    return f"{STAGNANT} kernels in a row brought no gain" if is_stagnant else ""
 
 
 def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:

@@ -14,13 +14,17 @@ import pytest
 from eval.batch.pack import read_verdict, write_batch
 from eval.languages.registry import language_named
 from eval.oracle.task import load_task
+from kb.errors import is_installed
 from kb.types.kernels import Candidate
 from kb.types.protocols import Proposal
 from tests.eval.batches import batch_of, entry
 from tests.eval.judging import needs_linux
 
-pytest.importorskip("ray", reason="the extra `ray` is not installed")
-pytestmark = [needs_linux, pytest.mark.slow]
+pytestmark = [
+    needs_linux,
+    pytest.mark.slow,
+    pytest.mark.skipif(not is_installed("ray"), reason="the extra `ray` is not installed"),
+]
 
 ROOT = Path(__file__).parents[2]
 FORWARD = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        {}\n"
