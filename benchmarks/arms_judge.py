@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from eval.batch import here
 from eval.batch import judge as batch_judge
 from eval.batch.pack import VERDICTS, Batch, read_batch
 from eval.judge.driver import LocalJudge
@@ -120,7 +121,7 @@ def main() -> int:
     folder = share(number, of) if of > 1 else HERE
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     TuningJudge.wanted = json.loads((HERE / WANTED).read_text(encoding="utf-8"))
-    vars(batch_judge)["LocalJudge"] = TuningJudge
+    vars(here)["LocalJudge"] = TuningJudge
     return int(batch_judge.judge_batch(folder, say) > 0)
 
 
