@@ -43,10 +43,9 @@ def _change_all(tree: ast.Module, change: Callable[[str, int], int]) -> None:
             case ast.Assign(targets=[ast.Name(id=name), *_]):
                 node.value = _replaced(node.value, name, change)
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values) as whole):
-                if len(names) == len(values) and all(isinstance(name, ast.Name) for name in names):
-                    whole.elts = [
-                        _replaced(value, ast.unparse(name), change) for name, value in zip(names, values, strict=True)
-                    ]
+                if [*map(type, names)] == [ast.Name] * len(values):
+                    pairs = zip(names, values, strict=True)
+                    whole.elts = [_replaced(value, ast.unparse(name), change) for name, value in pairs]
 
 
 def _replaced(node: ast.expr, name: str, change: Callable[[str, int], int]) -> ast.expr:

@@ -41,7 +41,7 @@ class AboutKernels(AboutFacts):
 
         Raises: As `verify`, and FactError if no document states a required rate.
         """
-        from eval.roofline import RATES, task_roofline
+        from eval.roofline import RATES, UNKNOWN_RATE, task_roofline
         from kb.usecases.fact_lookup import unconfirmed
         from kb.usecases.judging import interface_of
 
@@ -49,8 +49,7 @@ class AboutKernels(AboutFacts):
             stated = self.facts(target)
             if (found := task_roofline(interface_of(task), stated)).ceilings:
                 return found
-            hint = "ingest a document that states it, or run `kb probe` on such a machine"
-            raise FactError("; ".join(found.unknown), hint=hint)
+            raise FactError("; ".join(found.unknown), hint=UNKNOWN_RATE)
         except FactError as error:
             if not (read := unconfirmed(self, target, RATES)):
                 raise

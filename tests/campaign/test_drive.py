@@ -211,7 +211,7 @@ def test_a_campaign_in_rounds_asks_all_runs_at_once_and_judges_their_answers_her
             at_once.append(len(judged))
             for prompt in prompts:
                 whole = prompt.with_name("whole")
-                whole.write_text(f"note: {number}\n\n```cpp\n// right {number}\n```\n")
+                whole.write_text(f"note: {number}\n\n```cpp\nint right_{number};\n```\n")
                 whole.replace(prompt.with_name(f"{number:03}-answer.md"))
 
     author = Thread(target=answer_all, daemon=True)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
 from kb.catalog import Catalog
 from kb.cli import main
-from kb.runs.journal import Plan, Runs, SynthesizerKind
-from kb.runs.journal import Run as KernelRun
-from kb.types.kernels import Task
+
+if TYPE_CHECKING:
+    from kb.runs.journal import Run as KernelRun
 
 CONFINED = Path(__file__).with_name("confined.py")
 
@@ -131,9 +131,6 @@ def on_screen(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 ONE_AFTER_THE_OTHER = """
 import contextlib, io, json, sys
 from kb.cli import main
-from kb.runs.journal import Plan, Runs, SynthesizerKind
-from kb.runs.journal import Run as KernelRun
-from kb.types.kernels import Task
 done = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv, out, err, status = ["kb", *arguments], io.StringIO(), io.StringIO(), 0
@@ -198,7 +195,11 @@ def stored(run: Run, docs: Path, home: Path) -> Path:
 
 
 @pytest.fixture
-def started(home: Path) -> KernelRun:
+def started(home: Path) -> "KernelRun":
+    """Nothing above loads what it needs: processes of these tests load this file, and some tell what they loaded."""
+    from kb.runs.journal import Plan, Runs, SynthesizerKind
+    from kb.types.kernels import Task
+
     plan = Plan(
         task=Task(name="t", source="x"), target="h200", language="triton",
         synthesizer=SynthesizerKind.TUNE, evaluations=1,

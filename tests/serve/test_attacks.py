@@ -32,7 +32,7 @@ LEAST: dict[tuple[str, str], Role] = {
     ("GET", "/api"): READER,
     **{("POST", f"/api/{name}"): READER for name in (
         "search", "symbol", "read", "document", "facts", "worksheet", "prompt", "targets", "skills", "skill", "run",
-        "context", "documents", "list_runs", "report",
+        "context", "documents", "list_runs", "report", "tasks",
     )},
     **{("POST", f"/api/{name}"): AUTHOR for name in (
         "propose_facts", "propose_skill", "start_run", "submit", "verify", "roofline",
