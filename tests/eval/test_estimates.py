@@ -95,6 +95,7 @@ def test_a_candidate_is_refused_in_words_within_its_limit_and_the_next_one_gets_
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_an_estimate_lies_among_the_times_of_a_verdict() -> None:
     running = baselines("row_sum")
     for us in (200, 5000):

@@ -58,6 +58,7 @@ def judge(lock: Path, all_joined: Barrier, alone: Lock, found: "multiprocessing.
                 alone.release()
 
 
+@pytest.mark.slow
 def test_turns_do_not_overlap_and_none_is_lost_when_all_judges_wait_for_one(tmp_path: Path) -> None:
     found: multiprocessing.Queue[bool] = SPAWN.Queue()
     given = (tmp_path / "turns", SPAWN.Barrier(JUDGES), SPAWN.Lock(), found)
@@ -83,6 +84,7 @@ def check_and_time(lock: Path, number: int, all_joined: Barrier, timed: "multipr
                 time.sleep(CHECK_S)
 
 
+@pytest.mark.slow
 def test_who_has_had_a_turn_checks_its_next_candidate_when_all_others_have_had_theirs(tmp_path: Path) -> None:
     timed: multiprocessing.Queue[int] = SPAWN.Queue()
     barrier = SPAWN.Barrier(JUDGES)

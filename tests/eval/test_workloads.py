@@ -69,6 +69,7 @@ def verified(*sources: str, device: type = Times, isa: str = "cpu") -> list[Evid
         judge.close()
 
 
+@pytest.mark.slow
 def test_a_candidate_is_tried_and_timed_on_each_workload_in_turn_and_the_mean_counts() -> None:
     odd, right = verified(FAILS_AT_7, "sum double")
 
