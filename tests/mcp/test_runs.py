@@ -163,7 +163,7 @@ def test_the_tasks_of_the_folders_are_listed_without_what_lies_elsewhere_or_is_n
 
     assert [task["file"] for task in listed] == ["more/half.py", "twice.py"]
     assert listed[1]["about"] == "twice Twice the input."
-    assert "pipe.py is no file" in ask("kb_start_run", task_file="pipe.py", target="cpu-x86").text
+    assert "pipe.py cannot be read" in ask("kb_start_run", task_file="pipe.py", target="cpu-x86").text
 
 
 @needs_linux
