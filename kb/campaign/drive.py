@@ -27,6 +27,8 @@ from synth.authors.spending import Budget
 
 MOST_FAILURES = 3
 """A campaign stops when so many runs in a row fail by their author or judge: that is no fault of the tasks."""
+FAILURES = TaskError, JudgeError, SynthesisError, RunError
+"""Errors of one run, without which the others go on."""
 OnResult = Callable[[Result], None]
 
 
@@ -128,7 +130,7 @@ def _judge_here(
             else:
                 resume(kb, run, minutes=None, on_start=on_start, share=part.until)
             failures = 0
-        except (TaskError, JudgeError, SynthesisError, RunError) as error:
+        except FAILURES as error:
             kb.notify(f"{cells[number].task.name} for {cells[number].target}: {error.message}")
             aside[number] = REST
             failures += not isinstance(error, TaskError | RunError)
@@ -157,7 +159,7 @@ def _judge_in_rounds(
             try:
                 resume(kb, run, minutes=None, on_start=on_start, share=until)
                 judged = True
-            except (TaskError, JudgeError, SynthesisError, RunError) as error:
+            except FAILURES as error:
                 kb.notify(f"{cell.task.name} for {cell.target}: {error.message}")
             on_result(_result(cell, run))
 
@@ -218,12 +220,17 @@ def _ask_all(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan]) -> list[R
     with ExitStack() as held:
         asked = []
         for part in [*slices([standing_of(run) for run in runs], campaign.budget, campaign.each)]:
-            asking = runs[part.run] or start_carried(kb, plans[part.run])
-            runs[part.run] = asking
-            device = asking.plan.target if campaign.judge == "carried" else None
-            loop, synthesizer, interface = carried(kb, asking, part.until, device)
-            held.enter_context(asking.held())
-            if synthesizer and (question := loop.ask(synthesizer, interface)):
+            try:
+                asking = runs[part.run] or start_carried(kb, plans[part.run])
+                runs[part.run] = asking
+                device = asking.plan.target if campaign.judge == "carried" else None
+                loop, synthesizer, interface = carried(kb, asking, part.until, device)
+                held.enter_context(asking.held())
+                question = loop.ask(synthesizer, interface) if synthesizer else None
+            except FAILURES as error:
+                kb.notify(f"{plans[part.run].task.name} for {plans[part.run].target}: {error.message}")
+                continue
+            if question:
                 asked.append((loop, question))
                 held.push(question.finish)  # the answer is paid, and is recorded while the run is held
         for loop, question in asked:

@@ -35,8 +35,8 @@ class DocumentTables(Database):
         )
         return [_document(dict(row)) for row in rows]
 
-    def held_back(self, targets: Collection[str]) -> list[str]:
-        """Paths of the documents of `targets` that this catalog was opened without."""
+    def held_back(self, targets: Collection[str] | None) -> list[str]:
+        """Paths of the documents of `targets` (None: of all) that this catalog was opened without."""
         of, names = among(targets)
         unseen = f"d.id IN ({PRIVATE}) AND d.id NOT IN (SELECT id FROM document)"
         rows = self._all(f"SELECT d.path FROM main.document d WHERE {unseen} {of} ORDER BY d.path", names)

@@ -123,12 +123,15 @@ def kb_submit(
 
     It takes from seconds to minutes. A kernel that wins becomes a skill.
     """
+    from kb.views.candidates import opened
+
     found = kb.runs.get(run)
     done = kb.submit(found, answer, tune=tune)
     sent = [own for one in found.attempts if brief and (own := one.candidate.source.strip()) in answer]
     prompt = done.prompt and prompts.prompt_view(done.prompt, run=found.id, brief=brief, without=sent)
     verdict, left = _judged(done.evidence), found.evaluations_left
-    return view_of(Submitted, done, verdict=verdict, prompt=prompt or None, evaluations_left=left)
+    answered = view_of(Submitted, done, verdict=verdict, prompt=prompt or None, evaluations_left=left)
+    return opened(kb, found, answered)
 
 
 @tool("Judge a kernel", tokens=MAX_TOKENS)
@@ -162,6 +165,7 @@ def kb_run(
     report: Annotated[bool, Field(description="Also a report with the best kernel, for the user.")] = False,
 ) -> RunAnswer:
     """The attempts of a run with their outcomes, its best one and its skills, and what is spent."""
+    from kb.views.candidates import opened
     from kb.views.report import report as report_of
     from kb.views.runs import run_view
     from kb.web.report import markdown
@@ -169,7 +173,7 @@ def kb_run(
     found = kb.runs.get(run)
     seen = run_view(found)
     paid = f", ${seen.spent.dollars:.2f}, {seen.spent.usage.total:,} tokens" if seen.spent.usage.total else ""
-    return view_of(
+    shown = view_of(
         RunAnswer,
         seen,
         run=seen.id,
@@ -178,6 +182,7 @@ def kb_run(
         prompt=prompts.prompt_view(kb.next_prompt(found), run=seen.id) if prompt else None,
         report=markdown(report_of(kb, found)) if report else "",
     )
+    return opened(kb, found, shown)
 
 
 def _judged(evidence: "Evidence") -> JudgedKernel:

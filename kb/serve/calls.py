@@ -51,9 +51,11 @@ def list_runs(kb: "KnowledgeBase") -> list[str]:
 
 def report(kb: "KnowledgeBase", run: runs.RunId) -> "RunView":
     """A run with its plan, its costs, and each candidate with its verdict."""
+    from kb.views.candidates import opened
     from kb.views.runs import run_view
 
-    return run_view(kb.runs.get(run))
+    found = kb.runs.get(run)
+    return opened(kb, found, run_view(found))
 
 
 def decide_fact(

@@ -62,8 +62,9 @@ class Home:
         self.close()
 
     def close(self) -> None:
-        if "public" in self.__dict__:
-            self.public.close()
+        for name in ("public", "whole"):
+            if (other := self.__dict__.get(name)) and other is not self:
+                other.close()
         self.catalog.close()
 
     @cached_property
@@ -72,6 +73,14 @@ class Home:
         embedder = self.models.embedder
         settings = self.settings if embedder else self.settings.model_copy(update={"embedding_model": NO_MODEL})
         return type(self)(settings, notify=self.notify, embedder=embedder, without_private=True)
+
+    @cached_property
+    def whole(self) -> Self:
+        """The same home with its private documents, to recognise what repeats them; nobody gets what it says."""
+        if not (self._without_private and self.catalog.held_back(None)):
+            return self
+        settings = self.settings.model_copy(update={"embedding_model": NO_MODEL})
+        return type(self)(settings, notify=self.notify)
 
     @cached_property
     def models(self) -> Models:

@@ -12,9 +12,10 @@ from kb.runs.question import written
 from kb.types.base import Frozen
 from kb.types.evidence import Evidence, KernelScreen, Outcome
 from kb.types.protocols import Attempt, Proposal
+from kb.usecases.knowledge_base import KnowledgeBase
 from kb.views.cited import Sources, ids_in
 from kb.views.progress import roof_us
-from kb.views.response import view_of
+from kb.views.response import V, view_of
 from kb.views.verdicts import Estimate, verdict
 from synth.prompts.prompt import Prompt
 
@@ -112,6 +113,25 @@ def prompts_of(run: Run) -> dict[int, Prompt]:
     """The prompts by the numbers of the candidates that answer them."""
     kept = ((number, run.prompt(question)) for question, number in written(run).items())
     return {number: prompt for number, prompt in kept if prompt}
+
+
+def opened(kb: KnowledgeBase, run: Run, view: V) -> V:
+    """A view of a run without the lines that repeat a private document, if `kb` is opened without these."""
+    if kb.whole is kb:
+        return view
+    sources = Sources(kb, (id_ for prompt in prompts_of(run).values() for id_ in prompt.cited))
+
+    def cleared(value: object) -> object:
+        match value:
+            case str():
+                return sources.open_text(value)
+            case dict():
+                return {key: cleared(one) for key, one in value.items()}
+            case list() | tuple():
+                return [*map(cleared, value)]
+        return value
+
+    return type(view).model_validate(cleared(view.model_dump()))
 
 
 def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tuple[CandidateReport, ...]:

@@ -45,9 +45,9 @@ class Sources:
     """
 
     def __init__(self, kb: KnowledgeBase, ids: Iterable[str]) -> None:
-        self._kb = kb
+        self._kb = kb.whole  # otherwise what is private would be unknown, and not recognised
         self._seen: dict[str, Cited] = {}
-        self._private_paths = frozenset(document.path for document in kb.catalog.documents() if document.private)
+        self._private_paths = frozenset(document.path for document in self._kb.catalog.documents() if document.private)
         self._private_lines = set[str]()
         for id_ in ids:
             self.get(id_)

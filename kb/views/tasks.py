@@ -1,7 +1,7 @@
 """The tasks of the folders that the user named: the only ones whose code kb runs for an agent."""
 
 from contextlib import suppress
-from os.path import exists  # it takes a name that is too long, too
+from os.path import isfile, realpath  # they take a name that is too long, or links in a circle, too
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,8 +34,9 @@ def tasks_for_agents(kb: "KnowledgeBase") -> TaskFiles:
     found = []
     for folder in _task_folders(kb):
         for path in sorted((*folder.rglob("*.py"), *folder.rglob("*.json"))):
-            within = path.relative_to(folder)
-            if path.resolve().is_relative_to(folder) and not any(part.startswith(".") for part in within.parts):
+            within, real = path.relative_to(folder), Path(realpath(path))
+            is_hidden = any(part.startswith(".") for part in within.parts)
+            if not is_hidden and real.is_relative_to(folder) and real.is_file():  # to read a pipe may take for ever
                 with suppress(TaskError):  # a folder of tasks may hold other files
                     found.append(TaskFile(file=str(within), about=task_words(load_task(path))))
     return TaskFiles(tasks=tuple(found))
@@ -61,4 +62,6 @@ def task_for_agents(kb: "KnowledgeBase", file: str) -> "Task":
             f"{file} lies in no folder whose tasks kb may run for an agent: {named}",
             hint="kb_tasks lists the tasks in them; the user names another folder: kb mcp --tasks FOLDER",
         )
-    return load_task(next(filter(exists, allowed), allowed[0]))
+    if not (found := next(filter(isfile, allowed), None)):
+        raise TaskError(f"{file} cannot be read: there is no such file", hint="kb_tasks lists the tasks")
+    return load_task(found)

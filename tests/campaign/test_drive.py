@@ -17,7 +17,7 @@ from eval.batch.pack import read_batch
 from kb.campaign.allot import Standing
 from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
-from kb.errors import CampaignError, JudgeError, KbError
+from kb.errors import CampaignError, JudgeError, KbError, TaskError
 from kb.runs.journal import Run
 from kb.settings import Settings
 from kb.types.campaign import Amounts
@@ -288,6 +288,23 @@ def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(
         go(kb, path)
 
     assert [(one.answered, bool(one.text)) for run in kb.runs for one in run.exchanges] == [(True, True)]
+
+
+@pytest.mark.parametrize("judge", ["rounds", "carried"])
+def test_a_task_that_fails_before_it_is_asked_for_does_not_stop_the_others(
+    judge: str, kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def broken(kb: KnowledgeBase, run: Run, *given: Any) -> object:
+        if run.plan.task.name == "one":
+            raise TaskError("its inputs cannot be made", hint="")
+        return carried(kb, run, *given)
+
+    monkeypatch.setattr("kb.campaign.drive.carried", broken)
+    go(kb, campaign_file(more=f'judge = "{judge}"'))
+
+    assert {run.plan.task.name: bool(run.exchanges) for run in kb.runs} == {"one": False, "other": True}
+    assert {task for task, _ in judged} == ({"other"} if judge == "rounds" else set())
 
 
 def test_the_page_has_a_row_for_each_run_and_needs_no_network(

@@ -1,5 +1,6 @@
 """An agent drives a run from the first prompt to a verdict, with tasks from folders that the user named alone."""
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -155,11 +156,14 @@ def test_the_tasks_of_the_folders_are_listed_without_what_lies_elsewhere_or_is_n
     (folder / "helper.py").write_text("N = 1\n", encoding="utf-8")
     (folder.parent / "elsewhere.py").write_text(TASK, encoding="utf-8")
     (folder / "link.py").symlink_to(folder.parent / "elsewhere.py")
+    (folder / "circle.py").symlink_to(folder / "circle.py")
+    os.mkfifo(folder / "pipe.py")  # whoever opens it waits for ever
 
     listed = ask("kb_tasks").answer["tasks"]
 
     assert [task["file"] for task in listed] == ["more/half.py", "twice.py"]
     assert listed[1]["about"] == "twice Twice the input."
+    assert "pipe.py cannot be read" in ask("kb_start_run", task_file="pipe.py", target="cpu-x86").text
 
 
 @needs_linux

@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from kb.mcp.runs import kb_run
 from kb.runs.journal import Run, SynthesizerKind
 from kb.types.evidence import Outcome
 from kb.types.protocols import Stage
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.views.candidates import opened
 from kb.views.report import Report, report
+from kb.views.runs import run_view
 from kb.web.pages import fence, md
 from kb.web.report import markdown, page
+from tests.conftest import HashEmbedder
 from tests.runs.fakes import candidate
 from tests.web.fakes import AT, answer, ask, judge, propose, started, whole_run
 
@@ -279,14 +283,20 @@ def test_nothing_of_a_private_document_is_in_a_report(home: Path, kb: KnowledgeB
     judge(run, kernel, detail=detail)
     judge(run, propose(run, "int y;\n", author="a", stage=Stage.IMPROVE, parent=1), speedup=None, log=secret)
 
-    found = report(kb, run)
+    with KnowledgeBase(kb.settings, embedder=HashEmbedder(), without_private=True) as public:
+        reports, seen = [report(kb, run), report(public, run)], kb_run(public, run.id, report=True)
+        told = [opened(public, run, run_view(run)).model_dump_json(), seen.model_dump_json()]
 
-    assert [one.state for one in found.cited] == ["private"]
-    for shown in (found.model_dump_json(), page(found), markdown(found)):
+    for found in reports:
+        assert [one.state for one in found.cited] == ["private"]
+        told += [found.model_dump_json(), page(found), markdown(found)]
+        assert "and a line that cites nothing" in page(found)
+        assert "This prompt quotes a private document" in page(found)
+    for shown in told:
         assert "64 KB" not in shown
         assert "memory.md" not in shown
-    assert "and a line that cites nothing" in page(found)
-    assert "This prompt quotes a private document" in page(found)
+    assert len(seen.attempts) == 2
+    assert "64 KB" in kb_run(kb, run.id).model_dump_json()
 
 
 def test_the_diff_for_a_pull_request_is_a_new_file_or_the_change_of_a_skills_kernel(
