@@ -122,8 +122,8 @@ def submit(
     said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
     seen, tried = _open_to(home, run.plan), run.tried
-    before = next(iter(run.verdicts(said.candidate).values()), None)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
+    before = next(iter(run.verdicts(loop.same_program(said.candidate)).values()), None)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
