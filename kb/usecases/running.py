@@ -67,7 +67,10 @@ def next_prompt(home: Home, run: Run) -> Prompt:
     """The prompt that a run by hand waits to have answered. Errors as in `KnowledgeBase.next_prompt`."""
     run.must_be_by_hand()
     run.must_be_open()
-    return build_prompt(loop_of(_open_to(home, run.plan), run).request(_interface(home, run.plan)))
+    if not (interface := kept_interface(run.plan.task)):  # whoever may only read starts no judge
+        told = "the task's code has to run again before its prompt can be built: kb or torch has changed"
+        raise RunError(told, hint="kb_roofline or kb_start_run for the same task runs it")
+    return build_prompt(loop_of(_open_to(home, run.plan), run).request(interface))
 
 
 def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
