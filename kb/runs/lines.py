@@ -7,19 +7,24 @@ import os
 from io import FileIO
 from pathlib import Path
 
+READINGS = 5
+"""A file is read again so often if it seems damaged: lines may be written into their room while it is read."""
+
 
 class Lines:
-    """One process appends at a time, and reads the file before."""
+    """One process appends at a time, and reads the file before. Others may read meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._end = path, 0
 
     def read(self) -> list[bytes]:
         """All whole lines. Raises OSError."""
-        text = self._path.read_bytes()
-        whole, _, behind = text.partition(b"\0")
-        if behind.count(b"\n") <= 1:  # otherwise the file is damaged, and whoever reads the lines finds it
-            text = whole
+        for _ in range(READINGS):
+            text = self._path.read_bytes()
+            whole, _, behind = text.partition(b"\0")
+            if behind.count(b"\n") <= 1:  # otherwise lines came meanwhile, or the file is damaged, as its reader finds
+                text = whole
+                break
         self._end = text.rfind(b"\n") + 1
         return text[: self._end].splitlines()
 

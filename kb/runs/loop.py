@@ -213,7 +213,7 @@ class Loop:
             CandidateError: it is in another language than the run.
             JudgeError: the judge is at fault.
         """
-        self.run.must_take(candidate := self._same_program(candidate))
+        self.run.must_take(candidate := self.same_program(candidate))
         with self.run.held():
             known, before = next(iter(self.run.verdicts(candidate).items()), (0, None))
             if before is None or not before.disturbed:
@@ -326,13 +326,13 @@ class Loop:
 
         Without a judge, a new candidate waits for its verdict.
         """
-        candidate = self._same_program(proposal.candidate)
+        candidate = self.same_program(proposal.candidate)
         step = self._propose(proposal.model_copy(update={"candidate": candidate}))
         if evidence := next(iter(self.run.verdicts(candidate).values()), None) or (judge and judge.verify(candidate)):
             self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence))
             self.on_attempt(step, self.run.attempts[-1])
 
-    def _same_program(self, candidate: Candidate) -> Candidate:
+    def same_program(self, candidate: Candidate) -> Candidate:
         """The first judged candidate that differs only in comments, else this one: a comment buys no other verdict."""
         judged = (attempt.candidate for attempt in self.run.attempts)
         return next((one for one in judged if one.program_digest == candidate.program_digest), candidate)

@@ -160,11 +160,11 @@ _C_LIKE = ("cpp", "cuda")
 _PIECES = re.compile(
     r"(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))"
     r'|R"(?P<mark>[^()\s\\]{0,16})\(.*?(?:\)(?P=mark)"|\Z)|"(?:\\.|[^"\\\n])*"?'
-    r"|(?<!\w)\d[\w']*|'(?:\\.|[^'\\\n])*'?|(?P<blanks>\s+)",
+    r"|(?<!\w)\d[\w']*|'(?:\\.|[^'\\\n])*'?|\\\r?\n|(?P<blanks>\s+)",
     re.DOTALL,
 )
-"""A comment of C, what may hold its marks or blanks (a string, a number with separators, a character), or blanks. Each
-takes what it has begun, closed or not, so that no source takes long."""
+"""A comment of C, what may hold its marks or blanks (a string, a number with separators, a character), the mark that
+joins two lines, or blanks. Each takes what it has begun, closed or not, so that no source takes long."""
 
 
 def _program(candidate: "Candidate") -> str:

@@ -128,7 +128,7 @@ class AboutKernels(AboutFacts):
         """The prompt that a run by hand waits to have answered, again. It costs nothing, and nothing is written.
 
         Raises:
-            RunError: the run is over, or not driven by hand.
+            RunError: the run is over, or not driven by hand, or the task's code would have to run.
             SynthesisError: the prompt does not fit its budget.
         """
         from kb.usecases.running import next_prompt

@@ -67,7 +67,10 @@ def next_prompt(home: Home, run: Run) -> Prompt:
     """The prompt that a run by hand waits to have answered. Errors as in `KnowledgeBase.next_prompt`."""
     run.must_be_by_hand()
     run.must_be_open()
-    return build_prompt(loop_of(_open_to(home, run.plan), run).request(_interface(home, run.plan)))
+    if not (interface := kept_interface(run.plan.task)):  # whoever may only read starts no judge
+        told = "the task's code has to run again before its prompt can be built: kb or torch has changed"
+        raise RunError(told, hint="kb_roofline or kb_start_run for the same task runs it")
+    return build_prompt(loop_of(_open_to(home, run.plan), run).request(interface))
 
 
 def stage_prompt(home: Home, plan: Plan, stage: Stage, *, device: str | None) -> Prompt:
@@ -122,8 +125,8 @@ def submit(
     said = parse_answer(answer, language) if isinstance(answer, str) else answer_in_file(answer)
     run.must_take(said.candidate)
     seen, tried = _open_to(home, run.plan), run.tried
-    before = next(iter(run.verdicts(said.candidate).values()), None)
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
+    before = next(iter(run.verdicts(loop.same_program(said.candidate)).values()), None)
     with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)

@@ -1,6 +1,7 @@
 """A prompt for a kernel."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -87,9 +88,11 @@ def started(kb: "KnowledgeBase", plan: "Plan") -> PromptView:
     """Start a run for an agent; a note says if this machine is too busy for times. Errors as in `kb.prompt`."""
     from eval.machine import CpuUse
 
-    use = CpuUse()
+    use = None
+    with suppress(OSError):  # only Linux says so; elsewhere the judge says what it needs
+        use = CpuUse()
     run, prompt = kb.prompt(plan)
-    others, most = use.by_others()
+    others, most = use.by_others() if use else (0.0, ())
     busy = f"other work takes {others:.0%} of this machine's CPU time ({', '.join(most)}); above {MOST_OTHERS:.0%} no "
     busy += "time counts, so a kernel can be judged right, but not fast"
     return prompt_view(prompt, run=run.id).noted(*[busy] * (others > MOST_OTHERS))

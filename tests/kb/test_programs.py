@@ -27,6 +27,7 @@ def program(language: str, source: str) -> str:
         ("cpp", CPP, "return g", "returng", False),
         ("cpp", CPP, "1, 2, 4", "1, 2, 8", False),
         ("cpp", CPP, "UNROLL = 4", "UNROLL = 2", False),
+        ("cpp", "#define ONE 1 \\\n// two\nint x;\n", "// two\n", "", False),
         ("triton", PYTHON, "# one", "# 1", True),
         ("triton", PYTHON, "Adds.", "Adds one.", True),
         ("triton", PYTHON, '    """Adds."""\n', "", True),

@@ -186,6 +186,18 @@ def test_an_agent_that_lost_its_context_gets_prompt_and_report_again_and_spends_
     assert ask("kb_run", run=first["run"]).answer["report"] == ""
 
 
+@needs_linux
+def test_a_run_starts_where_the_system_does_not_say_who_uses_the_machine(
+    ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(cores: object) -> object:
+        raise FileNotFoundError("/proc/stat")
+
+    monkeypatch.setattr("eval.machine._cpu_ticks", missing)
+
+    assert ask("kb_start_run", task_file="twice.py", target="cpu-x86").answer["run"]
+
+
 @pytest.mark.parametrize("others", [0.1, 0.8])
 def test_a_run_says_beforehand_that_the_machine_is_too_busy_for_times(
     others: float, ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -262,3 +262,11 @@ def test_lines_behind_a_damaged_one_are_not_taken_for_room(tmp_path: Path) -> No
     assert kept.read() == text.splitlines()
     kept.trim()
     assert (tmp_path / JOURNAL).read_bytes() == text
+
+
+def test_lines_that_come_while_the_file_is_read_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / JOURNAL).write_bytes(whole := b"one\ntwo\nthree\nfour\n")
+    seen = iter((b"one\n" + bytes(4) + b"three\nfour\n", whole))  # "two" was not there yet when its place was read
+    monkeypatch.setattr(Path, "read_bytes", lambda path: next(seen))
+
+    assert Lines(tmp_path / JOURNAL).read() == whole.splitlines()

@@ -25,10 +25,12 @@ from starlette.testclient import TestClient
 
 from eval.machine import sandbox_level
 from kb.catalog import write_lock
+from kb.runs.journal import Plan, Runs, SynthesizerKind
 from kb.serve import application, lanes, reading, uploads
 from kb.serve.calls import CALLS
 from kb.serve.people import People, Role
 from kb.settings import Settings
+from kb.types.kernels import Task
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.serve.conftest import GUIDE, ORIGIN, Team
 
@@ -137,6 +139,23 @@ def test_nobody_sees_a_private_document(client: TestClient, team: Team) -> None:
         assert caller("search", phrasings=["quokkabytes"], target="mi300x")["status"] == "insufficient"
         for path in ("/documents", "/?q=quokkabytes&target=mi300x", "/document?path=mi300x/roadmap.md"):
             assert "unannounced" not in client.get(path, headers=team.headers(role)).text
+
+
+def test_a_reader_runs_no_code_of_a_task(
+    reader: Caller, client: TestClient, team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb.usecases.judging.cache_dir", lambda: tmp_path)
+    source = f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Model: ...\n"
+    by_hand = Plan(
+        task=Task(name="t", source=source), target="cpu-x86", language="cpp", synthesizer=SynthesizerKind.EXTERNAL,
+        evaluations=1,
+    )  # fmt: skip
+    run = Runs(team.settings.home).start(by_hand).id
+
+    assert reader("run", run=run)["evaluations_left"] == 1
+    asked = client.post("/api/run", json={"run": run, "prompt": True}, headers=team.headers(READER))
+    assert "has to run again" in asked.json()["message"]
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_document_that_is_sent_is_found_and_not_trusted_like_the_vendor(

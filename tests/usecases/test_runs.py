@@ -220,7 +220,10 @@ def test_the_note_of_a_source_file_is_kept_and_the_judge_does_not_get_it(
             ("nothing times", "declares no parameters with `# tune:`"),
         ),
         ([TRITON], True, ("nothing times", "only a kernel that has a time can be tuned")),
-        ([TRITON, TRITON], True, ("judged before", "nothing times", "only a kernel that has a time can be tuned")),
+        *(
+            ([TRITON, again], True, ("judged before", "nothing times", "only a kernel that has a time can be tuned"))
+            for again in (TRITON, Candidate(language="triton", source=f"{TRITON.source}# nothing else\n"))
+        ),
     ],
 )
 def test_a_submission_says_what_was_asked_for_and_not_done(
