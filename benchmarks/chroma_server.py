@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.origin import write_result
-from benchmarks.scale import ROUNDS, alone, copied, memory_mb, timed
+from benchmarks.scale import MODEL, ROUNDS, alone, copied, memory_mb, multiplied, timed
 from kb.catalog import Catalog
 from kb.settings import DEFAULT_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex
@@ -38,13 +38,18 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="copies of the home and the index are kept here")
     parser.add_argument("--url", required=True, help="address of the server")
+    parser.add_argument("--size", type=int, help="so many vectors, made from the home's as scale.py does")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     questions = [json.loads(line)["query"] for line in options.questions.read_text(encoding="utf-8").splitlines()]
     embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     queries, model = embedder.embed_queries(questions), embedder.fingerprint
+    home = options.home
+    if options.size:
+        home = multiplied(copied(home, options.work / "real"), model, options.work / f"{options.size}", options.size)
+        model = MODEL
     ways = {
-        name: Settings(home=copied(options.home, options.work / name), chroma_url=url)
+        name: Settings(home=copied(home, options.work / name), chroma_url=url)
         for name, url in ((EXACT, ""), ("index in the home", ""), ("index on a server", options.url))
     }
     built = {name: alone(build, ways[name], model) for name in list(ways)[1:]}

@@ -95,7 +95,19 @@ def multiplied(real: Path, model: str, home: Path, size: int) -> Path:
     sources = np.sort(np.resize(chance.permutation(len(vectors)), size))
     Catalog(home).close()
     with closing(sqlite3.connect(home / "catalog.sqlite")) as db, db:
-        fields = ("source", "path", "title", "format", "version", "licence", "trust", "sha256", "stamp", "pipeline")
+        fields = (
+            "source",
+            "origin",
+            "path",
+            "title",
+            "format",
+            "version",
+            "licence",
+            "trust",
+            "sha256",
+            "stamp",
+            "pipeline",
+        )
         marks = ", ".join("?" * (len(fields) + 5))
         db.executemany(
             f"INSERT INTO document (id, target, text, lines, warnings, {', '.join(fields)}) VALUES ({marks})",
