@@ -29,7 +29,7 @@ def kept_by(settings: Settings, wait_s: float = ANSWER_S) -> Folders:
 
 
 class Server(Folders):
-    """Each generation as a collection of a Chroma server."""
+    """Keeps each generation of the index in a collection of its own on a Chroma server."""
 
     def __init__(self, settings: Settings, wait_s: float) -> None:
         self._settings, self._wait_s = settings, wait_s

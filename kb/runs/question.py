@@ -43,7 +43,7 @@ class Question(Ledger):
             self._recorded.set()
 
     def finish(self, kind: type[BaseException] | None = None, *_: object) -> None:
-        """Wait until the reply, or why there is none, is recorded; not when a context exits by an interrupt.
+        """Wait until the run has recorded the reply or its failure. A context that an interrupt ends does not wait.
 
         Raises StoreError if a context exits by an error and the reply cannot be recorded: that costs more.
         """

@@ -76,7 +76,7 @@ class Home:
 
     @cached_property
     def whole(self) -> Self:
-        """The same home with its private documents, to recognise what repeats them; nobody gets what it says."""
+        """The same home with its private documents, by which kb recognises what repeats private text; it shows none."""
         if not (self._without_private and self.catalog.held_back(None)):
             return self
         settings = self.settings.model_copy(update={"embedding_model": NO_MODEL})
