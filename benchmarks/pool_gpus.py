@@ -2,9 +2,12 @@
 
     python -m benchmarks.pool_gpus pack BATCH                           # where kb is installed
     python -m benchmarks.pool_gpus measure BATCH --out RESULT           # on the machine with the GPUs
+    python -m benchmarks.pool_gpus beside BATCH --out RESULT            # there, too
 
-The batch is judged by both GPUs on all cores, and by the first alone on half of them. Then the first judges copies of
-the reference (`judge_timing`) while the second judges the batch once more.
+`measure`: the first GPU judges the batch on half of the cores, then both judge it on all of them; each is stopped after
+the same time, long before the batch is judged, so that neither waits for a last task. Each starts its judges and
+compiles its baselines anew. `beside`: the first judges copies of the reference (`judge_timing`) while the second judges
+the batch.
 """
 
 import argparse
@@ -13,15 +16,21 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from benchmarks.origin import write_result
 
-TASKS = (
-    "softmax.py", "softmax.py@ROWS=8192,COLS=1024", "layernorm.py", "rmsnorm.py", "row_sum.py", "gelu.py",
-    "cross_entropy.py", "exclusive_cumsum.py", "matmul.py", "matmul.py@ROWS=2048,INNER=2048,COLS=2048",
+OPERATIONS = (
+    ("softmax", "ROWS", 2048), ("layernorm", "ROWS", 8192), ("rmsnorm", "ROWS", 4096), ("row_sum", "ROWS", 4096),
+    ("gelu", "ROWS", 4096), ("cross_entropy", "ROWS", 1024), ("exclusive_cumsum", "ROWS", 2048),
+    ("matmul", "ROWS", 1024),
 )  # fmt: skip
+"""Tasks of examples/, and a size of each that changes."""
+TASKS = tuple(
+    f"{name}.py@{dimension}={int(size * factor)}"
+    for factor in (1, 0.5, 2, 0.75, 1.5)
+    for name, dimension, size in OPERATIONS
+)
 """As `sized_task` reads them."""
 RIGHT = 2
 """Right candidates for each task. A wrong one is between them."""
@@ -30,14 +39,16 @@ TARGET, PAIRS = "h200", 40
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=["pack", "measure"])
+    parser.add_argument("step", choices=["pack", "measure", "beside"])
     parser.add_argument("batch", type=Path)
+    parser.add_argument("--seconds", type=float, default=240, help="for which one and both judge")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.step == "pack":
         pack(options.batch)
     else:
-        write_result(options.out, measured(options.batch), ("torch", "triton"))
+        found = measured(options.batch, options.seconds) if options.step == "measure" else beside(options.batch)
+        write_result(options.out, found, ("torch", "triton"))
 
 
 def pack(folder: Path) -> None:
@@ -64,22 +75,27 @@ def pack(folder: Path) -> None:
         _pack(home, folder, entries)
 
 
-def measured(batch: Path) -> dict[str, object]:
+def measured(batch: Path, seconds: float) -> dict[str, object]:
     cores = halves()
-    both = finished(judging(batch, "both", "0,1", [*cores[0], *cores[1]]))
-    one = finished(judging(batch, "one", "0", cores[0]))
-    neighbour = judging(batch, "neighbour", "1", cores[1])
-    same = same_kernels(cores[0])
-    was_busy = neighbour[0].poll() is None
-    neighbour[0].terminate()
+    one = stopped(judging(batch, "one", "0", cores[0]), seconds)
+    both = stopped(judging(batch, "both", "0,1", [*cores[0], *cores[1]]), seconds)
     return {
         "tasks": TASKS,
+        "seconds": seconds,
+        "one GPU, half of the cores": one,
         "two GPUs": both,
-        "one of them, half of the cores": one,
-        "verdicts an hour, two over one": round(both["verdicts an hour"] / one["verdicts an hour"], 2),
-        "the reference against itself on the first GPU, while the second judges": same
-        | {"the second judged until the end": was_busy},
+        "verdicts, two over one": round(both["verdicts"] / one["verdicts"], 2),
     }
+
+
+def beside(batch: Path) -> dict[str, object]:
+    cores = halves()
+    neighbour = judging(batch, "neighbour", "1", cores[1])
+    same = same_kernels(cores[0])
+    was_busy = neighbour.poll() is None
+    neighbour.terminate()
+    found = same | {"the second judged until the end": was_busy}
+    return {"the reference against itself on the first GPU, while the second judges": found}
 
 
 def halves() -> tuple[list[int], list[int]]:
@@ -91,27 +107,31 @@ def halves() -> tuple[list[int], list[int]]:
     return usable[:half], usable[half:]
 
 
-def judging(batch: Path, name: str, devices: str, cores: list[int]) -> tuple[subprocess.Popen[str], float]:
-    """Start the judge of a copy of the batch, and say when."""
+def judging(batch: Path, name: str, devices: str, cores: list[int]) -> subprocess.Popen[str]:
+    """Start the judge of a copy of the batch, with no baselines compiled before."""
     copy = Path(f"{batch}-{name}")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(batch, copy)
     command = ["taskset", "-c", ",".join(map(str, cores)), sys.executable, "-m", "eval", "--devices", devices]
-    return subprocess.Popen(command, cwd=copy, stdout=subprocess.PIPE, text=True), time.monotonic()
+    return subprocess.Popen(command, cwd=copy, stdout=subprocess.PIPE, text=True)
 
 
-def finished(started: tuple[subprocess.Popen[str], float]) -> dict[str, float | int]:
-    process, begun = started
-    lines = process.communicate()[0].splitlines()
-    seconds = time.monotonic() - begun
-    print("\n".join(lines), f"\n{seconds:.0f} s", flush=True)
+def stopped(judge: subprocess.Popen[str], seconds: float) -> dict[str, int]:
+    """What a judge has found after some seconds."""
+    try:
+        judge.wait(seconds)
+    except subprocess.TimeoutExpired:
+        judge.terminate()
+    else:
+        raise SystemExit("the batch is too small: its judges have ended")
+    lines = judge.communicate()[0].splitlines()
+    print("\n".join(lines), flush=True)
     missing = sum("no verdict" in line or "no such device" in line or "busy" in line for line in lines)
     verdicts = len(lines) - missing
     return {
         "verdicts": verdicts,
         "passed": sum(": passed" in line for line in lines),
         "missing": missing,
-        "seconds": round(seconds, 1),
         "verdicts an hour": round(3600 * verdicts / seconds),
     }
 
