@@ -18,6 +18,8 @@ OWN_SIZES = "tried at the task's own sizes only"
 
 ABOVE_ROOF = 1.05
 """Share of a rate from which on more than noise lifts a candidate above it."""
+BOUND = 0.5
+"""Share of a rate from which on it limits a candidate."""
 AVOIDED = "it is faster than {} allows for the work of the reference, so it does less work, and that rate is no bound"
 
 
@@ -133,8 +135,6 @@ class KernelScreen(Recorded):
 class Bottleneck(Recorded):
     """What limits the speed of a candidate that was timed."""
 
-    kind: Literal["memory", "compute", "latency", "launch"]
-    """`latency` if it reaches neither rate; `launch` is only in evidence of earlier versions."""
     memory: float
     """Share of the rate of memory that it reaches, if each input and output is moved once."""
     compute: float
@@ -153,6 +153,13 @@ class Bottleneck(Recorded):
     def bound(self) -> float:
         """Share of the lower roof by the rates alone; 0 if it exceeds them."""
         return max((share for share in (self.memory, self.compute) if share <= ABOVE_ROOF), default=0.0)
+
+    @property
+    def kind(self) -> Literal["memory", "compute", "latency"]:
+        """The rate that limits it; `latency` if it comes near none. Records of earlier versions hold a word for it."""
+        if self.bound < BOUND:
+            return "latency"
+        return "memory" if self.bound == self.memory else "compute"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
