@@ -98,20 +98,31 @@ def run_campaign(
         CampaignError: it has changed, or another process runs it.
         KbError: a target, a language or an author is unknown, or authors and judges fail for several tasks in a row.
     """
+    said, campaign = campaign, _as_begun(kb, campaign)
     plans = [_plan(kb, campaign, cell) for cell in campaign.cells]
     before = stored(kb, campaign.name)
-    if before and not force and (changed := campaign.differences(before)):
+    if before and not force and (changed := said.differences(before)):
         raise CampaignError(
             f"campaign {campaign.name} has changed since it began: {', '.join(changed)}",
             hint="--force goes on with it as it is now; another `name` in the file begins a new one",
         )
     with _held(kb, campaign):
-        write_whole(_folder(kb, campaign.name) / "campaign.json", campaign.model_dump_json(indent=1))
+        write_whole(_folder(kb, campaign.name) / "campaign.json", said.model_dump_json(indent=1))
         if campaign.judge == "carried":
             return _judge_elsewhere(kb, campaign, plans, batches, pool, on_result)
         judge = _judge_in_rounds if campaign.judge == "rounds" else _judge_here
         judge(kb, campaign, plans, on_start, on_result)
     return ""
+
+
+def _as_begun(kb: KnowledgeBase, campaign: Campaign) -> Campaign:
+    """With the limit of evaluations that its first run has, if the file sets none: another kb has another default."""
+    limits, begun = campaign.budget, [run.plan for run in runs_of(kb, campaign) if run]
+    if not begun or limits.evaluations or limits.task.evaluations:
+        return campaign
+    first = min(begun, key=lambda plan: plan.created)
+    task = limits.task.model_copy(update={"evaluations": first.evaluations})
+    return campaign.model_copy(update={"budget": limits.model_copy(update={"task": task})})
 
 
 def _judge_here(

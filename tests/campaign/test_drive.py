@@ -18,13 +18,13 @@ from kb.campaign.allot import Standing
 from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
 from kb.errors import CampaignError, JudgeError, KbError, TaskError
-from kb.runs.journal import Run
+from kb.runs.journal import Plan, Run
 from kb.settings import Settings
 from kb.types.campaign import Amounts
 from kb.types.evidence import Estimate, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.running import carried
+from kb.usecases.running import carried, start_carried
 from kb.web.report import campaign_page
 from synth.authors.author import Ask, Reply
 from synth.authors.recorded import RecordedAuthor
@@ -361,6 +361,25 @@ def test_a_file_that_is_not_right_is_refused_before_a_judge_starts(
 
     assert message in caught.value.message
     assert judged == []
+
+
+def test_a_campaign_without_a_limit_keeps_the_default_with_which_it_began(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def start_the_first(kb: KnowledgeBase, plan: Plan) -> Run:
+        if plan.task.name == "other":
+            raise TaskError("its inputs cannot be made", hint="")
+        return start_carried(kb, plan)
+
+    path = campaign_file(FILE.replace("evaluations = 6", ""), more='judge = "carried"')
+    with monkeypatch.context() as earlier:
+        earlier.setattr("kb.campaign.file.WRITTEN", 8)
+        earlier.setattr("kb.campaign.drive.start_carried", start_the_first)
+        go(kb, path)
+    go(kb, path)
+
+    assert [run.plan.evaluations for run in kb.runs] == [8, 8]
 
 
 def test_a_draw_with_a_seed_is_the_same_every_time(campaign_file: Callable[..., Path]) -> None:
