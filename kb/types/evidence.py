@@ -14,12 +14,8 @@ from kb.types.timing import Natural, Timing
 
 OWN_SIZES = "tried at the task's own sizes only"
 """How the sentence of a verdict begins that says so."""
-
-
 ABOVE_ROOF = 1.05
 """Share of a rate from which on more than noise lifts a candidate above it."""
-BOUND = 0.5
-"""Share of a rate from which on it limits a candidate."""
 AVOIDED = "it is faster than {} allows for the work of the reference, so it does less work, and that rate is no bound"
 
 
@@ -156,10 +152,8 @@ class Bottleneck(Recorded):
 
     @property
     def kind(self) -> Literal["memory", "compute", "latency"]:
-        """The rate that limits it; `latency` if it comes near none. Records of earlier versions hold a word for it."""
-        if self.bound < BOUND:
-            return "latency"
-        return "memory" if self.bound == self.memory else "compute"
+        """The rate that limits it; `latency` if it reaches half of none. Records of earlier versions hold it."""
+        return "latency" if self.bound < 0.5 else "memory" if self.bound == self.memory else "compute"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
@@ -168,8 +162,11 @@ class Bottleneck(Recorded):
         return tuple(f"the {name} rate" for name, share in rates.items() if share > ABOVE_ROOF)
 
     def __str__(self) -> str:
-        shares = {"the memory rate": self.memory, "the compute rate": self.compute}
-        shares["what torch reaches here"] = self.reachable
+        shares = {
+            "the memory rate": self.memory,
+            "the compute rate": self.compute,
+            "what torch reaches here": self.reachable,
+        }
         reached = [f"{share:.0%} of {what}" for what, share in shares.items() if share and what not in self.exceeded]
         said = f"{self.kind}-bound: it reaches {' and '.join(reached)}" if reached else "what limits it is not known"
         return "; ".join((said, *(AVOIDED.format(what) for what in self.exceeded)))

@@ -189,11 +189,9 @@ def _refusals(candidates: Sequence[CandidateReport]) -> tuple[Refusal, ...]:
     )
 
 
-def _skills(
-    kb: KnowledgeBase, run: Run, candidates: Sequence[CandidateReport], sources: Sources
-) -> tuple[SkillUse, ...]:
+def _skills(kb: KnowledgeBase, run: Run, every: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
     used: dict[str, list[CandidateReport]] = {}
-    for one in candidates:
+    for one in every:
         for name in dict.fromkeys((*one.skills_used, *filter(None, (one.recalled,)))):
             used.setdefault(name, []).append(one)
     known = {skill.name: skill for skill in kb.skills.known()} if used else {}
@@ -211,9 +209,7 @@ def _skills(
 
 
 def _description(skill: Skill | None, sources: Sources) -> str:
-    if skill is None:
-        return ""
-    return LEFT_OUT if sources.private(skill.citations) else skill.description
+    return "" if skill is None else LEFT_OUT if sources.private(skill.citations) else skill.description
 
 
 def _best_of(run: Run, candidates: Sequence[CandidateReport]) -> str:
