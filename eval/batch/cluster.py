@@ -119,7 +119,8 @@ class Spreading:
             return False
         if not self._waiting or now > self._seen + MACHINE_S:
             return True
-        whose = f"the cards of {len(unknown)} machines ({', '.join(unknown[:MOST_NAMED])})"
+        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+        whose = f"the cards of {', '.join(unknown[:MOST_NAMED])}{more}"
         if now > self._judged + CARDS_S:
             self._tell(f"kb waits no longer for {whose}")
             return True

@@ -221,13 +221,14 @@ def test_machines_whose_cards_stay_unknown_are_named_and_waited_for_a_stated_tim
 ) -> None:
     monkeypatch.setattr(cluster, "MACHINE_S", 0.1)
     monkeypatch.setattr(cluster, "CARDS_S", 0.3)
+    monkeypatch.setattr(cluster, "MOST_NAMED", 1)
 
     left, told = judged(batch_for_gpus(1), Machines(gpus(2), silent=["node0", "node1"]))
 
     assert left == 1
     assert told == [
-        "kb waits 0 minutes for the cards of 2 machines (node0, node1): other work may hold them",
-        "kb waits no longer for the cards of 2 machines (node0, node1)",
+        "kb waits 0 minutes for the cards of node0 and 1 more: other work may hold them",
+        "kb waits no longer for the cards of node0 and 1 more",
         "1 of 1: row-sum for h100: no such device judges here",
     ]
 
