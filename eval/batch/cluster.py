@@ -121,7 +121,7 @@ class Spreading:
             return True
         more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
         whose = f"the cards of {', '.join(unknown[:MOST_NAMED])}{more}"
-        if now > self._judged + CARDS_S:
+        if unknown and now > self._judged + CARDS_S:
             self._tell(f"kb waits no longer for {whose}")
             return True
         if unknown and now > self._judged + MACHINE_S and not self._is_told:
