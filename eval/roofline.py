@@ -36,8 +36,6 @@ NAMED = {MEMORY: f"{MEMORY}, the bandwidth of main memory of any kind"}
 UNKNOWN_RATE = "ingest a document that states it, or let the user run `kb probe --target TARGET` on such a machine"
 RATES = (MEMORY, *MEMORY_PARTS, "peak_flops")
 """Quantities from which a bound follows."""
-BOUND = 0.5
-"""Share of a rate, or of the time, from which on it limits a candidate."""
 
 
 class Ceiling(Frozen):
@@ -127,11 +125,7 @@ def bottleneck(
         return None
     ceilings = {ceiling.what: ceiling for ceiling in found.ceilings}
     memory, compute = (ceilings[w].seconds / seconds if w in ceilings else 0.0 for w in ("memory", "arithmetic"))
-    kind: Literal["memory", "compute", "latency"] = "memory" if memory >= compute else "compute"
-    if max(memory, compute) < BOUND:
-        kind = "latency"
     return Bottleneck(
-        kind=kind,
         memory=memory,
         compute=compute,
         reachable=reachable_s / seconds,

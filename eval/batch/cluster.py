@@ -18,14 +18,22 @@ MOST_LOST = 3
 """There is no verdict on a candidate, until the next start, once so many machines were lost while they judged it."""
 LEAST_PART = 4
 """Candidates for each card, at least, where so many wait: a judge takes about as long to start as to judge these."""
+MOST_STARTS = 3
+"""A machine that was lost so often before it began a candidate gets nothing more."""
 MACHINE_S = 60.0
 """Wait so long for a machine that may judge what waits, when none judges."""
+CARDS_S = 660.0
+"""Wait so long instead if machines have not said which cards they have: other work of the cluster may hold them."""
+MOST_NAMED = 8
+"""Machines that a line names, at most."""
 
 
 class Lost(NamedTuple):
     """A machine does not answer any more."""
 
     reason: str
+    again: bool = True
+    """Whether it may answer if it is asked anew."""
 
 
 Answer = BatchVerdict | list[Card] | Lost
@@ -82,25 +90,44 @@ class Spreading:
         self._cards = dict[str, list[Card]]()
         self._parts = dict[str, Part]()
         """Of machines that were asked."""
-        self._useless = set[str]()
+        self._useless, self._starts = set[str](), Counter[str]()
+        self._seen = self._judged = time.monotonic()
+        """When a machine was there, and when one had candidates."""
+        self._is_told = False
 
     def verdicts(self) -> Iterator[BatchVerdict]:
         """As `judged_here`, until all candidates are judged, or no machine is left that may."""
-        until = time.monotonic() + MACHINE_S
         while True:
             self._hand_out()
-            if any(part.said for part in self._parts.values()) or (self._waiting and self._parts):
-                until = time.monotonic() + MACHINE_S
-            elif not self._waiting or time.monotonic() > until:
+            if self._is_over():
                 return
             for machine, answer in self._cluster.answers():
                 if isinstance(answer, BatchVerdict):
                     self._note(machine, answer)
                     yield answer
                 elif isinstance(answer, Lost):
-                    yield from self._forget(machine, answer.reason)
+                    yield from self._forget(machine, answer)
                 else:
                     self._finish(machine, answer)
+
+    def _is_over(self) -> bool:
+        """Whether nobody judges, and all is judged or nobody has come who may judge the rest."""
+        now, unknown = time.monotonic(), [machine[:8] for machine, part in self._parts.items() if not part.said]
+        self._seen = now if self._parts else self._seen
+        if len(unknown) < len(self._parts):
+            self._judged, self._is_told = now, False
+            return False
+        if not self._waiting or now > self._seen + MACHINE_S:
+            return True
+        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
+        whose = f"the cards of {', '.join(unknown[:MOST_NAMED])}{more}"
+        if unknown and now > self._judged + CARDS_S:
+            self._tell(f"kb waits no longer for {whose}")
+            return True
+        if unknown and now > self._judged + MACHINE_S and not self._is_told:
+            self._is_told = True
+            self._tell(f"kb waits {(CARDS_S - MACHINE_S) / 60:.0f} minutes for {whose}: other work may hold them")
+        return False
 
     def _hand_out(self) -> None:
         """Ask machines that are new for their cards, and give idle ones their share of what is left for their kind."""
@@ -142,7 +169,7 @@ class Spreading:
         if all(card.failure for card in cards if card.kind == part.kind):
             self._waiting += [number for number, said in part.said.items() if said]
 
-    def _forget(self, machine: str, reason: str) -> Iterator[BatchVerdict]:
+    def _forget(self, machine: str, lost: Lost) -> Iterator[BatchVerdict]:
         """Let others judge what a lost machine has not, last what it had begun, unless it was begun too often.
 
         What failed there counts as begun: a judge may die before the machine is known to be lost.
@@ -156,10 +183,13 @@ class Spreading:
             *self._waiting,
             *(number for number in begun if self._lost[number] < MOST_LOST),
         ]
-        if not begun:
+        self._starts[machine] += not begun
+        if not begun and (not lost.again or self._starts[machine] >= MOST_STARTS):
             self._useless.add(machine)
         back = sum(note is None for note in said.values())
-        self._tell(f"machine {machine[:8]} is lost ({reason}): it had begun {len(begun)}, and {back} more go to others")
+        self._tell(
+            f"machine {machine[:8]} is lost ({lost.reason}): it had begun {len(begun)}, and {back} more go to others"
+        )
         for number in begun:
             if self._lost[number] >= MOST_LOST:
                 failure = f"{MOST_LOST} machines were lost while they judged it"

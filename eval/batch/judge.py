@@ -1,4 +1,4 @@
-"""Judges a batch on the cards of this machine, or on a cluster.
+"""Judges a batch in the pool of this machine, or in that of a cluster.
 
 It may be stopped at any moment: each verdict is in a file of its own as soon as it is known, and the next start goes on
 with the candidates that have none.
@@ -30,7 +30,7 @@ def judge_batch(folder: Path, tell: Tell, devices: str = "", pool: str = "") -> 
     Args:
         tell: Called with a line for each candidate.
         devices: See `chosen_cards`.
-        pool: The cluster that judges, see RAY; empty: this machine does.
+        pool: The cluster whose pool judges, see RAY; empty: that of this machine does.
 
     Raises:
         BatchError: the folder is no batch, or one for another version of the judge; another process judges it; it

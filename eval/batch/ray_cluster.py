@@ -5,20 +5,29 @@ there. A worker has a whole node, so that nothing else that Ray runs disturbs it
 """
 
 import os
+import socket
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
+from urllib.parse import urlsplit
+from warnings import catch_warnings
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from eval.batch.cluster import Answer, Lost
 from eval.batch.here import judged_here
-from eval.batch.pack import ROOT, VERDICTS, BatchVerdict, code_digest, read_batch
+from eval.batch.pack import BATCH, ROOT, BatchVerdict, code_digest, code_files, read_batch, writing
 from eval.pool.cards import Card, Run, chosen_cards
 from kb.errors import BatchError, KbError, MissingLibraryError, is_installed
 
 RAY = "ray"
 """A pool of this name is the cluster whose address RAY_ADDRESS has, or that runs here; `ray://HOST:PORT` another."""
 POLL_S = 1.0
+STARTS = "`ray start --head` starts one here; KB_POOL or --pool names another, as ray://HOST:10001"
+ANSWER_S = 10.0
+"""Wait so long for a connection to an address: Ray itself tries for minutes."""
 
 
 class Worker:
@@ -62,45 +71,50 @@ class RayCluster:
 
     Raises:
         MissingLibraryError: ray is not installed.
-        BatchError: there is no such cluster.
+        BatchError: there is no such cluster. Each method raises it if the cluster fails.
     """
 
     def __init__(self, folder: Path, pool: str, devices: str = "") -> None:
         if not is_installed("ray"):
             raise MissingLibraryError("ray")
+        os.environ.setdefault("RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S", "5")  # its client tries three times
         import ray
 
         self._ray, self._devices = ray, devices
         self._has = dict[str, dict[str, float]]()
         """Resources of each node."""
         self._workers, self._asked = dict[str, Any](), dict[Any, str]()
-        carried = {"working_dir": str(folder.absolute()), "excludes": [f"/{VERDICTS}/", "/cache/", "/.lock"]}
-        try:
-            address = "auto" if pool == RAY else pool
-            ray.init(address, runtime_env=carried, log_to_driver=False, logging_level="ERROR")
-        except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-            hint = "`ray start --head` starts one here; KB_POOL or --pool names another, as ray://HOST:10001"
-            raise BatchError(f"no Ray cluster answers as {pool}: {error}", hint=hint) from error
+        where = os.environ.get("RAY_ADDRESS", "") if pool == RAY else pool
+        none = f"no Ray cluster answers {f'at {where}' if where else 'here'}"
+        with _failing(none, STARTS):
+            _must_answer(where)
+        with TemporaryDirectory() as carried:
+            environment = {"working_dir": _zipped(folder, Path(carried, "batch.zip"))}
+            with _failing(none, STARTS), catch_warnings(action="ignore"):
+                ray.init(where or "auto", runtime_env=environment, log_to_driver=False, logging_level="ERROR")
 
     def machines(self) -> Collection[str]:
-        alive = (node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU"))
-        self._has = {node["NodeID"]: node["Resources"] for node in alive}
+        with _failing():
+            alive = (node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU"))
+            self._has = {node["NodeID"]: node["Resources"] for node in alive}
         return self._has
 
     def ask(self, machine: str, part: Sequence[int] = (), known: Mapping[Run, str] | None = None) -> None:
-        if machine not in self._workers:
-            there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine, soft=False)
-            cpus, gpus = self._has[machine]["CPU"], self._has[machine].get("GPU", 0)
-            whole = self._ray.remote(num_cpus=cpus, num_gpus=gpus, scheduling_strategy=there, max_restarts=0)
-            self._workers[machine] = whole(Worker).remote(self._devices)
-        self._asked[self._workers[machine].next.remote(part, known or {})] = machine
+        with _failing():
+            if machine not in self._workers:
+                there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine, soft=False)
+                cpus, gpus = self._has[machine]["CPU"], self._has[machine].get("GPU", 0)
+                whole = self._ray.remote(num_cpus=cpus, num_gpus=gpus, scheduling_strategy=there, max_restarts=0)
+                self._workers[machine] = whole(Worker).remote(self._devices)
+            self._asked[self._workers[machine].next.remote(part, known or {})] = machine
 
     def answers(self) -> Sequence[tuple[str, Answer]]:
         if not self._asked:
             time.sleep(POLL_S)
             return []
-        ready, _ = self._ray.wait([*self._asked], timeout=POLL_S)
-        return [(self._asked[ref], self._answer(ref)) for ref in ready]
+        with _failing():
+            ready, _ = self._ray.wait([*self._asked], timeout=POLL_S)
+            return [(self._asked[ref], self._answer(ref)) for ref in ready]
 
     def _answer(self, ref: Any) -> Answer:
         machine = self._asked.pop(ref)
@@ -108,7 +122,8 @@ class RayCluster:
             answer: Answer = self._ray.get(ref)
         except self._ray.exceptions.RayError as error:
             del self._workers[machine]  # without a reference Ray ends it
-            return Lost(str(getattr(error, "cause", type(error).__name__)))
+            is_said = isinstance(error, self._ray.exceptions.RayTaskError)  # by the worker, which says it again
+            return Lost(str(error.cause) if is_said else type(error).__name__, again=not is_said)
         return answer
 
     def __enter__(self) -> Self:
@@ -116,3 +131,29 @@ class RayCluster:
 
     def __exit__(self, *_: object) -> None:
         self._ray.shutdown()
+
+
+def _zipped(folder: Path, file: Path) -> str:
+    """Write what nodes need of a batch; return the file. Ray carries 512 MiB at most, and would not compress them."""
+    with writing(file.parent), ZipFile(file, "w", ZIP_DEFLATED, strict_timestamps=False) as whole:
+        for name in (Path(BATCH), *code_files()):
+            whole.write(folder / name, name)
+    return str(file)
+
+
+def _must_answer(address: str) -> None:
+    """Raises OSError if nothing answers at an address that has a port, or ValueError if it is none."""
+    place = urlsplit(address if "://" in address else f"//{address}")
+    if place.hostname and place.port:
+        socket.create_connection((place.hostname, place.port), ANSWER_S).close()
+
+
+@contextmanager
+def _failing(
+    what: str = "the Ray cluster has failed", hint: str = "the same command goes on with what has no verdict"
+) -> Iterator[None]:
+    """Turn errors of Ray, which have no class in common, into a BatchError."""
+    try:
+        yield
+    except Exception as error:
+        raise BatchError(f"{what}: {getattr(error, 'strerror', None) or error}", hint=hint) from error

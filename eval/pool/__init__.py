@@ -1,1 +1,1 @@
-"""The cards of this machine: which judge, what each judges, and how the judges that share one take turns."""
+"""The pool of this machine: which cards judge, what each judges, and how the judges that share one take turns."""

@@ -1,4 +1,4 @@
-"""The cards of this machine that judge: which were chosen, and which candidates each kind of them judges."""
+"""The cards of a pool: which were chosen, and which candidates each kind of them judges."""
 
 import platform
 from collections import Counter, defaultdict

@@ -13,7 +13,7 @@ from kb.campaign.allot import REST, next_slice, slices, standing_of
 from kb.campaign.file import Campaign, Cell
 from kb.campaign.results import Comparison, Result, Summary, comparisons, result_of, summaries
 from kb.catalog import storage_errors
-from kb.errors import CampaignError, JudgeError, RunError, SynthesisError, TaskError
+from kb.errors import CampaignError, JudgeError, KbError, RunError, SynthesisError, TaskError
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.runs.loop import OnStart
 from kb.storage import write_whole
@@ -98,15 +98,16 @@ def run_campaign(
         CampaignError: it has changed, or another process runs it.
         KbError: a target, a language or an author is unknown, or authors and judges fail for several tasks in a row.
     """
+    said, campaign = campaign, _as_begun(kb, campaign)
     plans = [_plan(kb, campaign, cell) for cell in campaign.cells]
     before = stored(kb, campaign.name)
-    if before and not force and (changed := campaign.differences(before)):
+    if before and not force and (changed := said.differences(before)):
         raise CampaignError(
             f"campaign {campaign.name} has changed since it began: {', '.join(changed)}",
             hint="--force goes on with it as it is now; another `name` in the file begins a new one",
         )
     with _held(kb, campaign):
-        write_whole(_folder(kb, campaign.name) / "campaign.json", campaign.model_dump_json(indent=1))
+        write_whole(_folder(kb, campaign.name) / "campaign.json", said.model_dump_json(indent=1))
         if campaign.judge == "carried":
             return _judge_elsewhere(kb, campaign, plans, batches, pool, on_result)
         judge = _judge_in_rounds if campaign.judge == "rounds" else _judge_here
@@ -114,10 +115,20 @@ def run_campaign(
     return ""
 
 
+def _as_begun(kb: KnowledgeBase, campaign: Campaign) -> Campaign:
+    """With the limit of evaluations that its first run has, if the file sets none: another kb has another default."""
+    limits, begun = campaign.budget, [run.plan for run in runs_of(kb, campaign) if run]
+    if not begun or limits.evaluations or limits.task.evaluations:
+        return campaign
+    first = min(begun, key=lambda plan: plan.created)
+    task = limits.task.model_copy(update={"evaluations": first.evaluations})
+    return campaign.model_copy(update={"budget": limits.model_copy(update={"task": task})})
+
+
 def _judge_here(
     kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
 ) -> None:
-    cells, runs = campaign.cells, runs_of(kb, campaign)
+    runs = runs_of(kb, campaign)
     standings = [standing_of(run) for run in runs]
     aside, failures = dict[int, int](), 0
     while part := next_slice(standings, campaign.budget, campaign.each, aside):
@@ -131,25 +142,22 @@ def _judge_here(
                 resume(kb, run, minutes=None, on_start=on_start, share=part.until)
             failures = 0
         except FAILURES as error:
-            kb.notify(f"{cells[number].task.name} for {cells[number].target}: {error.message}")
+            failures = _counted(kb, plans[number], error, failures)
             aside[number] = REST
-            failures += not isinstance(error, TaskError | RunError)
             runs[number] = run or next(iter(begun), None)
-            if failures >= MOST_FAILURES:
-                raise
         else:
             now = runs[number]
             if now and not now.ended and len(now.entries) == before:
                 aside[number] = part.lap  # nothing more fits into its share
         standings[number] = standing_of(runs[number])
-        on_result(_result(cells[number], runs[number]))
+        on_result(_result(campaign.cells[number], runs[number]))
 
 
 def _judge_in_rounds(
     kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], on_start: OnStart | None, on_result: OnResult
 ) -> None:
     """Ask the authors of all runs for a candidate each, judge these, and so on until a round has no verdict."""
-    judged = True
+    judged, failures = True, 0
     while judged:
         judged = False
         for cell, run in zip(campaign.cells, _ask_all(kb, campaign, plans), strict=True):
@@ -158,10 +166,19 @@ def _judge_in_rounds(
             until = Amounts(evaluations=len(run.attempts) + 1)
             try:
                 resume(kb, run, minutes=None, on_start=on_start, share=until)
-                judged = True
+                judged, failures = True, 0
             except FAILURES as error:
-                kb.notify(f"{cell.task.name} for {cell.target}: {error.message}")
+                failures = _counted(kb, run.plan, error, failures)
             on_result(_result(cell, run))
+
+
+def _counted(kb: KnowledgeBase, plan: Plan, error: KbError, failures: int) -> int:
+    """Tell of an error of one run, and count it with the failures in a row before it. Raises the last of too many."""
+    kb.notify(f"{plan.task.name} for {plan.target}: {error.message}")
+    failures += not isinstance(error, TaskError | RunError)
+    if failures >= MOST_FAILURES:
+        raise error
+    return failures
 
 
 def _noting(begun: list[Run], on_start: OnStart | None) -> OnStart:
@@ -216,7 +233,7 @@ def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Pa
 
 def _ask_all(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan]) -> list[Run | None]:
     """All runs, after the authors of each were asked at once for its next candidate, which waits for its verdict."""
-    runs = runs_of(kb, campaign)
+    runs, failures = runs_of(kb, campaign), 0
     with ExitStack() as held:
         asked = []
         for part in [*slices([standing_of(run) for run in runs], campaign.budget, campaign.each)]:
@@ -227,8 +244,9 @@ def _ask_all(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan]) -> list[R
                 loop, synthesizer, interface = carried(kb, asking, part.until, device)
                 held.enter_context(asking.held())
                 question = loop.ask(synthesizer, interface) if synthesizer else None
+                failures = 0
             except FAILURES as error:
-                kb.notify(f"{plans[part.run].task.name} for {plans[part.run].target}: {error.message}")
+                failures = _counted(kb, plans[part.run], error, failures)
                 continue
             if question:
                 asked.append((loop, question))
@@ -236,8 +254,9 @@ def _ask_all(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan]) -> list[R
         for loop, question in asked:
             try:
                 loop.keep(question)
+                failures = 0
             except SynthesisError as error:
-                kb.notify(f"{loop.run.id}: {error.message}")
+                failures = _counted(kb, loop.run.plan, error, failures)
     return runs
 
 

@@ -29,9 +29,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Target = Annotated[
     str | None, typer.Option("--target", "-t", metavar="TARGET", help="A chip or family, by name or alias.")
 ]
-Pool = Annotated[
-    str, typer.Option(envvar="KB_POOL", metavar="POOL", help="The Ray cluster that judges: ray, or ray://HOST:PORT.")
-]
+Pool = Annotated[str, typer.Option(envvar="KB_POOL", metavar="POOL", help="A cluster judges: ray or ray://HOST:PORT.")]
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 
 

@@ -76,9 +76,8 @@ def path_to(one: Kept, kept: Sequence[Kept]) -> list[Kept]:
 
 
 def best_of(kept: Sequence[Kept]) -> Kept | None:
-    """The fastest that won, or else the fastest that passed; None if none did."""
-    passed = [one for one in kept if one.passed]
-    return min(passed, key=lambda one: (not one.attempt.evidence.won, one.attempt.evidence.time_us), default=None)
+    """The first by `Run.rank`; None if none passed."""
+    return min((one for one in kept if one.passed), key=lambda one: one.run.rank(one.attempt), default=None)
 
 
 def _is_open(sources: Sources, prompt: Prompt | None, texts: Sequence[str]) -> bool:

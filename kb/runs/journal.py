@@ -200,9 +200,12 @@ class Run:
 
     @property
     def best(self) -> Attempt | None:
-        """The fastest candidate that won, otherwise the one with the least cost that passed; None if none passed."""
-        passed = [a for a in self.attempts if a.evidence.passed]
-        return min(passed, key=lambda a: (not a.evidence.won, a.cost(self.tried)), default=None)
+        """The first by `rank`; None if none passed."""
+        return min((one for one in self.attempts if one.evidence.passed), key=self.rank, default=None)
+
+    def rank(self, attempt: Attempt) -> tuple[bool, tuple[float, ...]]:
+        """Sorts candidates that passed, the best first: the fastest that won, or else the one with the least cost."""
+        return not attempt.evidence.won, attempt.cost(self.tried)
 
     @property
     def exchanges(self) -> Sequence[Exchange]:

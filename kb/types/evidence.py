@@ -14,8 +14,6 @@ from kb.types.timing import Natural, Timing
 
 OWN_SIZES = "tried at the task's own sizes only"
 """How the sentence of a verdict begins that says so."""
-
-
 ABOVE_ROOF = 1.05
 """Share of a rate from which on more than noise lifts a candidate above it."""
 AVOIDED = "it is faster than {} allows for the work of the reference, so it does less work, and that rate is no bound"
@@ -133,8 +131,6 @@ class KernelScreen(Recorded):
 class Bottleneck(Recorded):
     """What limits the speed of a candidate that was timed."""
 
-    kind: Literal["memory", "compute", "latency", "launch"]
-    """`latency` if it reaches neither rate; `launch` is only in evidence of earlier versions."""
     memory: float
     """Share of the rate of memory that it reaches, if each input and output is moved once."""
     compute: float
@@ -155,14 +151,22 @@ class Bottleneck(Recorded):
         return max((share for share in (self.memory, self.compute) if share <= ABOVE_ROOF), default=0.0)
 
     @property
+    def kind(self) -> Literal["memory", "compute", "latency"]:
+        """The rate that limits it; `latency` if it reaches half of none. Records of earlier versions hold it."""
+        return "latency" if self.bound < 0.5 else "memory" if self.bound == self.memory else "compute"
+
+    @property
     def exceeded(self) -> tuple[str, ...]:
         """The rates that it exceeds by more than noise: their bounds count work that the candidate does not do."""
         rates = {"memory": self.memory, "compute": self.compute}
         return tuple(f"the {name} rate" for name, share in rates.items() if share > ABOVE_ROOF)
 
     def __str__(self) -> str:
-        shares = {"the memory rate": self.memory, "the compute rate": self.compute}
-        shares["what torch reaches here"] = self.reachable
+        shares = {
+            "the memory rate": self.memory,
+            "the compute rate": self.compute,
+            "what torch reaches here": self.reachable,
+        }
         reached = [f"{share:.0%} of {what}" for what, share in shares.items() if share and what not in self.exceeded]
         said = f"{self.kind}-bound: it reaches {' and '.join(reached)}" if reached else "what limits it is not known"
         return "; ".join((said, *(AVOIDED.format(what) for what in self.exceeded)))

@@ -2,7 +2,6 @@
 killed."""
 
 from collections.abc import Sequence
-from math import inf
 
 from kb import __version__
 from kb.runs.journal import Run
@@ -35,7 +34,7 @@ class SkillUse(Frozen):
     shown_to: tuple[int, ...]
     """The candidates whose prompt showed it, or that are tunings of its kernel."""
     best: str
-    """The verdict of the fastest of them that passed; empty if none did."""
+    """The verdict of the best of them that passed; empty if none did."""
 
 
 class Machine(Frozen):
@@ -69,7 +68,7 @@ class Report(Frozen):
     held_back: int
     """Number of private documents that no author got."""
     best: int
-    """Number of the fastest candidate that won, or else that passed; 0 if none did."""
+    """Number of the best candidate, see `Run.rank`; 0 if none passed."""
     file: str
     """That of the best one, within the home; empty if there is none."""
     published: tuple[str, ...]
@@ -161,7 +160,7 @@ def report(kb: KnowledgeBase, run: Run) -> Report:
         candidates=candidates,
         refusals=_refusals(candidates),
         cited=tuple(map(sources.get, cited)),
-        skills=_skills(kb, candidates, sources),
+        skills=_skills(kb, run, candidates, sources),
         answers=answers_of(run, sources),
         costs=costs_of(run),
         machines=_machines(run.attempts),
@@ -190,9 +189,9 @@ def _refusals(candidates: Sequence[CandidateReport]) -> tuple[Refusal, ...]:
     )
 
 
-def _skills(kb: KnowledgeBase, candidates: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
+def _skills(kb: KnowledgeBase, run: Run, every: Sequence[CandidateReport], sources: Sources) -> tuple[SkillUse, ...]:
     used: dict[str, list[CandidateReport]] = {}
-    for one in candidates:
+    for one in every:
         for name in dict.fromkeys((*one.skills_used, *filter(None, (one.recalled,)))):
             used.setdefault(name, []).append(one)
     known = {skill.name: skill for skill in kb.skills.known()} if used else {}
@@ -203,21 +202,19 @@ def _skills(kb: KnowledgeBase, candidates: Sequence[CandidateReport], sources: S
             description=_description(known.get(name), sources),
             standing=standings.get(name, "gone"),
             shown_to=tuple(one.number for one in by),
-            best=_best_of(by),
+            best=_best_of(run, by),
         )
         for name, by in used.items()
     )
 
 
 def _description(skill: Skill | None, sources: Sources) -> str:
-    if skill is None:
-        return ""
-    return LEFT_OUT if sources.private(skill.citations) else skill.description
+    return "" if skill is None else LEFT_OUT if sources.private(skill.citations) else skill.description
 
 
-def _best_of(candidates: Sequence[CandidateReport]) -> str:
-    passed = [one for one in candidates if one.passed]
-    best = min(passed, key=lambda one: one.time_us.value if one.time_us else inf, default=None)
+def _best_of(run: Run, candidates: Sequence[CandidateReport]) -> str:
+    attempts, passed = run.attempts, [one for one in candidates if one.passed]
+    best = min(passed, key=lambda one: run.rank(attempts[one.number - 1]), default=None)
     return f"{best.number}: {best.summary}" if best else ""
 
 

@@ -17,14 +17,14 @@ from eval.batch.pack import read_batch
 from kb.campaign.allot import Standing
 from kb.campaign.drive import report, run_campaign, stored
 from kb.campaign.file import read_campaign
-from kb.errors import CampaignError, JudgeError, KbError, TaskError
-from kb.runs.journal import Run
+from kb.errors import CampaignError, JudgeError, KbError, SynthesisError, TaskError
+from kb.runs.journal import Plan, Run
 from kb.settings import Settings
 from kb.types.campaign import Amounts
 from kb.types.evidence import Estimate, Evidence, Outcome
 from kb.types.kernels import Candidate, Task
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.running import carried
+from kb.usecases.running import carried, start_carried
 from kb.web.report import campaign_page
 from synth.authors.author import Ask, Reply
 from synth.authors.recorded import RecordedAuthor
@@ -307,6 +307,39 @@ def test_a_task_that_fails_before_it_is_asked_for_does_not_stop_the_others(
     assert {task for task, _ in judged} == ({"other"} if judge == "rounds" else set())
 
 
+ANSWER, VERIFY = "synth.authors.recorded.RecordedAuthor.answer", "kb.usecases.judging.LocalJudge.verify"
+FAILING = {
+    "authors, judged here": ("here", ANSWER, SynthesisError("broken", hint="")),
+    "authors, judged in rounds": ("rounds", ANSWER, SynthesisError("broken", hint="")),
+    "authors, judged elsewhere": ("carried", ANSWER, SynthesisError("broken", hint="")),
+    "what comes before a request": ("carried", "kb.campaign.drive.carried", JudgeError("broken", hint="")),
+    "the judge here": ("here", VERIFY, JudgeError("broken", hint="")),
+    "the judge in rounds": ("rounds", VERIFY, JudgeError("broken", hint="")),
+}
+
+
+@pytest.mark.parametrize(("judge", "what", "error"), FAILING.values(), ids=FAILING)
+def test_a_campaign_stops_after_three_failures_in_a_row_that_are_no_fault_of_tasks(
+    judge: str, what: str, error: KbError, kb: KnowledgeBase, campaign_file: Callable[..., Path],
+    judged: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def fail(*_: object) -> None:
+        raise error
+
+    told, names = list[str](), [f"task{number}" for number in range(4)]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"# {name}\n{SOURCE}")
+    files = FILE.replace('"one.py", "other.py"', ", ".join(f'"{name}.py"' for name in names))
+    path = campaign_file(files, more=f'judge = "{judge}"')
+    monkeypatch.setattr(kb, "notify", told.append)
+    monkeypatch.setattr(what, fail)
+
+    with pytest.raises(type(error), match="broken"):
+        go(kb, path)
+
+    assert told == [f"{name} for cpu-x86: broken" for name in names[:3]]
+
+
 def test_the_page_has_a_row_for_each_run_and_needs_no_network(
     kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
 ) -> None:
@@ -361,6 +394,25 @@ def test_a_file_that_is_not_right_is_refused_before_a_judge_starts(
 
     assert message in caught.value.message
     assert judged == []
+
+
+def test_a_campaign_without_a_limit_keeps_the_default_with_which_it_began(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def start_the_first(kb: KnowledgeBase, plan: Plan) -> Run:
+        if plan.task.name == "other":
+            raise TaskError("its inputs cannot be made", hint="")
+        return start_carried(kb, plan)
+
+    path = campaign_file(FILE.replace("evaluations = 6", ""), more='judge = "carried"')
+    with monkeypatch.context() as earlier:
+        earlier.setattr("kb.campaign.file.WRITTEN", 8)
+        earlier.setattr("kb.campaign.drive.start_carried", start_the_first)
+        go(kb, path)
+    go(kb, path)
+
+    assert [run.plan.evaluations for run in kb.runs] == [8, 8]
 
 
 def test_a_draw_with_a_seed_is_the_same_every_time(campaign_file: Callable[..., Path]) -> None:

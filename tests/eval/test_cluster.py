@@ -1,21 +1,25 @@
 """A batch on a cluster whose machines are lost, come and fail: each is a worker in this process, with a fake judge."""
 
+import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from zipfile import ZipFile
 
 import pytest
 
 from eval.batch import cluster, here, ray_cluster
 from eval.batch import judge as batch_judge
-from eval.batch.cluster import MOST_LOST, Answer, Lost
+from eval.batch.cluster import MOST_LOST, MOST_STARTS, Answer, Lost
 from eval.batch.judge import judge_batch
-from eval.batch.pack import VERDICTS, Batch, BatchVerdict, read_verdict, write_batch
+from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_files, read_verdict, write_batch
 from eval.batch.ray_cluster import Worker
 from eval.machine import Gpu, machine_kind
 from eval.pool import cards
 from eval.pool.cards import Card, Run
-from kb.errors import MissingLibraryError
+from kb.errors import BatchError, MissingLibraryError
 from kb.types.target import CPU
 from tests.eval.batches import FAST, H100, HERE, SLOW, FakeJudge, batch_of, entry, kernel, text_of
 from tests.eval.judging import needs_linux
@@ -31,6 +35,8 @@ class Machines:
         own: The cards of each machine.
         dies: After how many answers a machine is lost; it also is when it begins a candidate that `fells` machines.
         useless: Machines that cannot judge.
+        silent: Machines that never answer.
+        falls: How often the worker of each is lost before it begins.
         comes: Machines that are there only once others are lost.
     """
 
@@ -40,11 +46,14 @@ class Machines:
         dies: Mapping[str, int] | None = None,
         useless: Collection[str] = (),
         comes: Collection[str] = (),
+        silent: Collection[str] = (),
+        falls: Mapping[str, int] | None = None,
     ) -> None:
         self.cards, self.workers = own, {name: Worker("") for name in own}
         for name, worker in self.workers.items():
             worker._cards = own[name]
         self.left, self.useless, self.comes = dict(dies or {}), useless, comes
+        self.silent, self.falls = silent, dict(falls or {})
         self.asked = list[tuple[str, Sequence[int], Mapping[Run, str]]]()
         self.parts = list[tuple[str, int]]()
         self.batch: Batch | None = None
@@ -62,8 +71,13 @@ class Machines:
         if not self.asked:
             return []
         machine, part, known = self.asked.pop(0)
+        if machine in self.silent:
+            return []
         if machine in self.useless:
-            return [(machine, Lost("it has no torch"))]
+            return [(machine, Lost("it has no torch", again=False))]
+        if self.falls.get(machine, 0) > 0:
+            self.falls[machine] -= 1
+            return [(machine, Lost("its worker was killed"))]
         self.left[machine] = self.left.get(machine, 1000) - 1
         answer = self.workers[machine].next(part, known) if self.left[machine] > 0 else Lost("power")
         if isinstance(answer, BatchVerdict) and answer.failure and self.batch:
@@ -94,7 +108,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Batch, 
     folder = tmp_path / "batch"
     monkeypatch.setattr(here, "LocalJudge", FakeJudge)
     monkeypatch.setattr(FakeJudge, "log", tmp_path / "log", raising=False)
-    monkeypatch.setattr(cluster, "MACHINE_S", 0)
+    monkeypatch.setattr(cluster, "MACHINE_S", 0.5)
     monkeypatch.setattr(ray_cluster, "ROOT", folder)
 
     def judged(batch: Batch, machines: Machines) -> tuple[int, list[str]]:
@@ -192,6 +206,33 @@ def test_a_machine_that_judges_nothing_gets_nothing_and_says_why(tmp_path: Path,
     ]
 
 
+@pytest.mark.parametrize(("falls", "left"), [(MOST_STARTS - 1, 0), (MOST_STARTS, 8)])
+def test_a_machine_whose_worker_is_lost_before_it_begins_gets_another_try(
+    tmp_path: Path, judged: Callable, falls: int, left: int
+) -> None:
+    found, told = judged(batch_for_gpus(8), Machines(gpus(1), falls={"node0": falls}))
+
+    assert found == left
+    assert Counter("its worker was killed" in line for line in told)[True] == falls
+
+
+def test_machines_whose_cards_stay_unknown_are_named_and_waited_for_a_stated_time(
+    judged: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "MACHINE_S", 0.1)
+    monkeypatch.setattr(cluster, "CARDS_S", 0.3)
+    monkeypatch.setattr(cluster, "MOST_NAMED", 1)
+
+    left, told = judged(batch_for_gpus(1), Machines(gpus(2), silent=["node0", "node1"]))
+
+    assert left == 1
+    assert told == [
+        "kb waits 0 minutes for the cards of node0 and 1 more: other work may hold them",
+        "kb waits no longer for the cards of node0 and 1 more",
+        "1 of 1: row-sum for h100: no such device judges here",
+    ]
+
+
 def test_one_kind_of_card_judges_all_candidates_of_a_run(tmp_path: Path, judged: Callable) -> None:
     here = {"a": gpu("a"), "b": gpu("b"), "c": gpu("c", SLOW), "d": [Card(CPU, HERE, machine_kind())]}
     batch = batch_of(
@@ -244,3 +285,58 @@ def test_without_ray_one_sentence_says_what_to_install(tmp_path: Path, monkeypat
         judge_batch(tmp_path / "batch", print, pool="ray")
 
     assert error.value.hint == "`pip install 'kb-hardware[ray]'` installs it"
+
+
+class FakeRay(SimpleNamespace):
+    """A cluster that fails in `what`, and keeps what it was to carry."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.carried = what, list[str]()
+
+    def init(self, _: str, *, runtime_env: Mapping[str, str], **__: object) -> None:
+        self.carried = ZipFile(runtime_env["working_dir"]).namelist()
+        self.fail("init")
+
+    def nodes(self) -> list[object]:
+        self.fail("nodes")
+        return []
+
+    def shutdown(self) -> None: ...
+
+    def fail(self, at: str) -> None:
+        if self.what == at:
+            raise ArithmeticError("Ray's own words")  # of no class that one might expect
+
+
+FAILING = {"init": "no Ray cluster answers here", "nodes": "the Ray cluster has failed"}
+
+
+@pytest.mark.parametrize(("what", "message"), FAILING.items(), ids=FAILING)
+def test_an_error_of_ray_is_one_sentence_and_the_batch_travels_without_its_verdicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, message: str
+) -> None:
+    ray = FakeRay(what)
+    monkeypatch.setattr(ray_cluster, "is_installed", lambda name: True)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    write_batch(batch_of(entry("a")), tmp_path / "batch")
+    (tmp_path / "batch" / VERDICTS / "7").write_text("of an earlier start")
+
+    with pytest.raises(BatchError) as error:
+        judge_batch(tmp_path / "batch", print, pool="ray")
+
+    assert error.value.message == f"{message}: Ray's own words"
+    assert ray.carried == ["batch", *(str(file) for file in code_files())]
+
+
+@pytest.mark.parametrize(("pool", "address"), [("ray", "127.0.0.1:1"), ("ray://127.0.0.1:1", ""), ("ray://[::1", "")])
+def test_an_address_where_nothing_answers_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: str, address: str
+) -> None:
+    monkeypatch.setattr(ray_cluster, "is_installed", lambda name: True)
+    monkeypatch.setitem(sys.modules, "ray", FakeRay("nothing"))
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    write_batch(batch_of(entry("a")), tmp_path / "batch")
+
+    with pytest.raises(BatchError, match=re.escape(f"no Ray cluster answers at {address or pool}: ")):
+        judge_batch(tmp_path / "batch", print, pool=pool)

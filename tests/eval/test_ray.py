@@ -1,10 +1,12 @@
 """A batch on a real Ray cluster of this machine, by the real judge; the rules are in test_cluster.py."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -53,8 +55,10 @@ def ray() -> Iterator[Ray]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="r") as folder:
-        command = [sys.executable, "-c", CLUSTER, folder, str(port)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        Path(folder, "ray").mkdir()  # Ray keeps the address of the latest cluster there
+        command, environment = [sys.executable, "-c", CLUSTER, folder, str(port)], os.environ | {"RAY_TMPDIR": folder}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, **pipes, env=environment, text=True) as process:
             assert process.stdout
             yield Ray(process.stdout.readline().strip(), port)
             process.communicate()
@@ -99,8 +103,10 @@ def test_nodes_without_the_chosen_device_say_so(tmp_path: Path, ray: Ray) -> Non
 
 def test_where_no_cluster_answers_one_sentence_says_so(tmp_path: Path, ray: Ray) -> None:
     write_batch(batch_of(entry("a")), tmp_path / "batch")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for port, why in ((1, "Connection refused"), (silent.getsockname()[1], "ray client connection timeout")):
+            start = time.monotonic()
+            status, said, errors = judged(tmp_path / "batch", f"ray://127.0.0.1:{port}", ray)
 
-    status, said, errors = judged(tmp_path / "batch", "ray://127.0.0.1:1", ray)
-
-    assert (status, said) == (1, [])
-    assert "error: no Ray cluster answers as ray://127.0.0.1:1" in errors
+            assert (status, said, time.monotonic() - start < 25) == (1, [], True)
+            assert re.fullmatch(f"error: no Ray cluster answers at ray://127.0.0.1:{port}: {why}\nhint: .*\n", errors)

@@ -27,7 +27,7 @@ def judgement(speedup: float, reached: float, sessions: int = WIN_SESSIONS) -> V
         baseline_us=(speedup,), candidate_us=(1.0,), inside_us=(1.0,), speedup=speedup, low=speedup, high=speedup
     )
     timing = Timing(baseline="eager", baselines_us={"eager": speedup}, sessions=(session,) * sessions)
-    limit = Bottleneck(kind="memory", memory=reached, compute=0.0, citations=())
+    limit = Bottleneck(memory=reached, compute=0.0, citations=())
     return Verdict(grade=Grade.MEASURED, timing=timing, bottleneck=limit)
 
 

@@ -51,15 +51,22 @@ for number, line in enumerate(questions):
     print(answer.replace("TOKEN", token), file=answers, flush=True)
 """
 COPIES_AFTER_ANSWER = """
-import json, os, sys
+import json, os, sys, threading, time
 questions, answers, memory = open(int(sys.argv[-3])), open(int(sys.argv[-2]), "w"), int(sys.argv[-1])
 space = bytearray(1 << 28)
 os.ftruncate(memory, len(space))
-os.preadv(memory, [space], 0)
+os.pwrite(memory, b"1", 0)
+def answer(token):
+    while not space[0]:  # an answer before the copy has begun could stop the worker before it begins
+        time.sleep(0)
+    print(json.dumps({"token": token}), file=answers, flush=True)
 for number, line in enumerate(questions):
-    print(json.dumps({"token": json.loads(line)["token"]}), file=answers, flush=True)
+    space[0] = number % 2 == 0
+    answering = threading.Thread(target=answer, args=(json.loads(line)["token"],))
+    answering.start()
     if number % 2:
         os.preadv(memory, [space], 0)
+    answering.join()
 """
 NOBODY = 65534
 DEEP = "[" * 900 + "]" * 900

@@ -10,9 +10,11 @@ from kb.errors import RunError
 from kb.exports.export import FORMS, export
 from kb.exports.trajectories import without_passages
 from kb.runs.journal import Run
+from kb.types.evidence import Grade
 from kb.types.kernels import Precision, Task
 from kb.types.protocols import Stage
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.views.report import report
 from synth.prompts.prompt import Prompt
 from tests.runs.fakes import candidate
 from tests.web.fakes import answer, ask, judge, propose, started, whole_run
@@ -60,6 +62,24 @@ def test_a_trace_leads_from_the_first_draft_to_the_best(kb: KnowledgeBase, home:
     assert trace["attempts"] == [1, 2]
     assert [m["role"] for m in trace["messages"]] == ["system", "user", "assistant", "user", "assistant"]
     assert "UNROLL = 4" in trace["messages"][-1]["content"]
+
+
+def test_what_is_best_in_a_run_is_best_in_its_exports_and_its_report(
+    kb: KnowledgeBase, home: Path, tmp_path: Path
+) -> None:
+    run = started(home)
+    for cycles in (200, 100, 300):
+        ask(run, skills=("some-skill",))
+        answer(run)
+        kernel = propose(run, f"// {cycles}\n", stage=Stage.DRAFT, skills_used=("some-skill",))
+        judge(run, kernel, timing=None, grade=Grade.SIMULATED, cycles=cycles)
+
+    (trace,) = exported(kb, run, tmp_path / "out")["traces"]
+
+    assert run.best
+    assert "// 100" in run.best.candidate.source
+    assert trace["attempts"] == [2]
+    assert [skill.best[:2] for skill in report(kb, run).skills] == ["2:"]
 
 
 def test_a_failure_has_its_cause_its_case_and_what_mended_it(kb: KnowledgeBase, home: Path, tmp_path: Path) -> None:

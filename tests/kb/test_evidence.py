@@ -27,18 +27,27 @@ def test_a_record_without_a_bottleneck_or_cycles_has_the_form_that_earlier_recor
 
 
 def test_a_bottleneck_survives_the_record() -> None:
-    limit = Bottleneck(kind="memory", memory=0.9, compute=0.0, citations=("7",))
+    limit = Bottleneck(memory=0.9, compute=0.0, citations=("7",))
     given = evidence(speedup=2.0, bottleneck=limit)
 
     assert Evidence.model_validate(json.loads(given.model_dump_json())) == given
     assert str(limit) == "memory-bound: it reaches 90% of the memory rate"
 
 
+def test_a_record_of_an_earlier_version_keeps_its_word_for_what_limits() -> None:
+    earlier = {"kind": "launch", "memory": 0.01, "compute": 0.0, "citations": ("7",)}
+    limit = Bottleneck.model_validate(earlier)
+
+    assert limit.kind == "latency"
+    assert {**limit.model_dump(), "kind": "launch"} == limit.model_dump()
+
+
 def test_a_rate_that_is_exceeded_is_no_roof() -> None:
-    limit = Bottleneck(kind="compute", memory=0.3, compute=22.46, citations=())
+    limit = Bottleneck(memory=0.3, compute=22.46, citations=())
 
     assert limit.reached == 0.3
-    assert str(limit).startswith("compute-bound: it reaches 30% of the memory rate; it is faster than the compute rate")
+    assert str(limit).startswith("latency-bound: it reaches 30% of the memory rate; it is faster than the compute rate")
+    assert limit.model_copy(update={"memory": 0.6}).kind == "memory"
     assert limit.model_copy(update={"memory": 1.2}).reached == 0
 
 

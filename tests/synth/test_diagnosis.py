@@ -74,7 +74,7 @@ def screened(**resources: object) -> Evidence:
 
 
 def measured(memory: float, compute: float = 0.0) -> Evidence:
-    limit = Bottleneck(kind="memory", memory=memory, compute=compute, citations=())
+    limit = Bottleneck(memory=memory, compute=compute, citations=())
     return evidence(KERNEL, speedup=0.9).model_copy(update={"bottleneck": limit})
 
 

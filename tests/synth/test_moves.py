@@ -227,7 +227,7 @@ def test_equal_states_give_equal_moves_and_seeds_differ() -> None:
 )  # fmt: skip
 def test_a_search_ends_near_the_reachable_roof(memory: float, reachable: float, *, ends: bool) -> None:
     near = attempt(1, DRAFT, 2.0)
-    limit = Bottleneck(kind="memory", memory=memory, compute=0.1, reachable=reachable, citations=())
+    limit = Bottleneck(memory=memory, compute=0.1, reachable=reachable, citations=())
     near = near.model_copy(update={"evidence": near.evidence.model_copy(update={"bottleneck": limit})})
 
     move = next_move(State(language="cpp", attempts=(near,)), writes=True)

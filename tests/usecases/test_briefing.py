@@ -330,7 +330,7 @@ def test_after_a_refusal_a_prompt_holds_what_the_documents_say_of_the_names_in_i
 
 def test_after_a_pass_a_prompt_holds_two_techniques_against_what_limits_the_kernel(sheets: KnowledgeBase) -> None:
     slow = attempt(CPP, speedup=0.9)
-    limit = Bottleneck(kind="memory", memory=0.5, compute=0.0, citations=())
+    limit = Bottleneck(memory=0.5, compute=0.0, citations=())
     slow = slow.model_copy(update={"evidence": slow.evidence.model_copy(update={"bottleneck": limit})})
     told = told_after(sheets, slow, Stage.IMPROVE, "h100", "triton")
 

@@ -62,7 +62,7 @@ def whole_run(home: Path) -> Run:
     answer(run)
     first = propose(run, candidate(), author="recorded:answers", stage=Stage.DRAFT, note="sums row by row")
     judge(run, first)
-    half = Bottleneck(kind="memory", memory=0.5, compute=0.0, citations=())
+    half = Bottleneck(memory=0.5, compute=0.0, citations=())
     for unroll, time_us in ((2, 40.0), (4, 30.0), (8, None)):
         tried = Tried(template=first.template_digest, values={"UNROLL": unroll, "BLOCK": 64}, time_us=time_us)
         run.append(JournalEntry(kind="tried", step=2, tried=tried))
