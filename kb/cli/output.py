@@ -32,6 +32,9 @@ Target = Annotated[
 Pool = Annotated[
     str, typer.Option(envvar="KB_POOL", metavar="POOL", help="The Ray cluster that judges: ray, or ray://HOST:PORT.")
 ]
+Devices = Annotated[
+    str, typer.Option(metavar="DEVICES", help="Judge on these: numbers or uuids of GPUs, cpu, or all (default: one).")
+]
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 
 

@@ -5,6 +5,7 @@ import platform
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
@@ -56,8 +57,21 @@ def _place_of_interface(task: Task) -> Path:
     return cache_dir() / "interfaces" / f"{digest}.json"
 
 
-def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
-    """A judge for one task, target and language on this machine, with the target's facts as limits."""
+def judge_for(
+    home: Home,
+    task: Task,
+    target: str,
+    language: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    stays: bool = True,
+) -> LocalJudge:
+    """A judge for one task, target and language on this machine, with the target's facts as limits.
+
+    Args:
+        environment: Variables beside those of this process.
+        stays: Whether it may stay for the next command.
+    """
     name = home.targets.get(target).name
     judged = home.toolchains.judges(name).get(language)
     return LocalJudge(
@@ -67,17 +81,20 @@ def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
-        stay=stay_of(home),
+        environment=environment,
+        stay=stay_of(home, environment or {}) if stays else None,
     )
 
 
-def stay_of(home: Home) -> Stay | None:
+def stay_of(home: Home, environment: Mapping[str, str]) -> Stay | None:
     """Where a judge stays; None if the settings want none, or no folder keeps others away from it."""
     waits_s = home.settings.judge_stays_s
     path = socket_path(home.settings.home) if waits_s else None
     if path is None:
         return None
-    inherited = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
+    inherited = sorted(
+        (name, value) for name, value in {**os.environ, **environment}.items() if name not in PER_COMMAND
+    )
     return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))
 
 

@@ -9,12 +9,16 @@ from kb.types.evidence import Bottleneck, Outcome, Took
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import Skill, SkillStanding
-from synth.search.moves import TUNED, WRITTEN, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
+from synth.search.moves import TUNED, WRITTEN, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_moves
 from tests.synth.samples import SCREEN, candidate, evidence
 
 DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
 HYPOTHESIS, VERIFIED, STALE = SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.STALE
 REFUSED = 0.0
+
+
+def next_move(state: State, *, writes: bool) -> Move | None:
+    return next(iter(next_moves(state, writes=writes)), None)
 
 
 def kernel(number: int) -> Candidate:

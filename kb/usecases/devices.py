@@ -1,0 +1,70 @@
+"""The judge of a run, on the devices that its plan names: of this machine, or of a cluster."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from eval.batch.in_rounds import JudgesInRounds
+from eval.devices.registry import timed_languages
+from eval.pool.ahead import JudgesOnCards
+from eval.pool.cards import Card, chosen_cards, of_one_kind
+from kb.errors import JudgeError, MissingLibraryError, is_installed
+from kb.runs.journal import Plan, Run, SynthesizerKind
+from kb.types.kernels import Candidate
+from kb.types.protocols import Judge, Proposal
+from kb.usecases.home import Home
+from kb.usecases.judging import interface_of, judge_for
+from kb.usecases.packing import entry_of, pack, timed_on
+
+ALL = "all"
+
+
+def must_have_devices(home: Home, plan: Plan) -> None:
+    """Refuse a plan whose devices cannot judge its kernels.
+
+    Raises:
+        BatchError: this machine has no such device.
+        JudgeError: devices of a target's kind do not time its kernels, or nobody writes kernels for a pool.
+        MissingLibraryError: the pool's library is not installed.
+    """
+    if not (plan.devices or plan.pool):
+        return
+    if plan.language not in timed_languages(home.targets.isa(plan.target)):
+        hint = "leave --devices, --pool and KB_POOL out"
+        raise JudgeError(f"no device times {plan.language} kernels for {plan.target}", hint=hint)
+    if not plan.pool:
+        _cards(home, plan, "")
+    elif plan.synthesizer is not SynthesizerKind.AUTHORS:
+        hint = "name an --author, or leave --pool and KB_POOL out"
+        raise JudgeError("a pool judges what authors write, and tunes nothing", hint=hint)
+    elif not is_installed("ray"):
+        raise MissingLibraryError("ray")
+
+
+def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextManager[Judge]:
+    """The judge of a run; without a run, of one that is not begun and is judged on this machine.
+
+    Raises: As `judge_for` and `must_have_devices`.
+    """
+
+    def start(environment: Mapping[str, str], *, stays: bool = False) -> AbstractContextManager[Judge]:
+        return judge_for(home, plan.task, plan.target, plan.language, environment=environment, stays=stays)
+
+    def pack_these(folder: Path, candidates: Sequence[Candidate]) -> None:
+        pack(home, folder, [entry_of(run, Proposal(candidate=candidate)) for candidate in candidates] if run else ())
+
+    if run and plan.pool:
+        folder, interface = run.folder / "batches", interface_of(plan.task)
+        given = {"tell": home.notify, "devices": plan.devices, "pool": plan.pool}
+        return nullcontext(JudgesInRounds(interface, folder, pack_these, **given))
+    cards = _cards(home, plan, timed_on(run) if run else "") if plan.devices else []
+    if len(cards) > 1:
+        return JudgesOnCards(start, cards, home.notify)
+    return start(cards[0].environment() if cards else {}, stays=True)
+
+
+def _cards(home: Home, plan: Plan, known: str) -> list[Card]:
+    """The devices that a plan names, of one kind."""
+    cards = chosen_cards("" if plan.devices == ALL else plan.devices)
+    isa = home.targets.isa(plan.target)
+    return of_one_kind(cards, isa, plan.target, known) if isa else []
