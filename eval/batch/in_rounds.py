@@ -27,7 +27,6 @@ class JudgesInRounds:
         interface: Interface,
         folder: Path,
         pack: Callable[[Path, Sequence[Candidate]], object],
-        *,
         tell: Tell,
         devices: str,
         pool: str,

@@ -135,7 +135,7 @@ class JudgesOnCards:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *error: object) -> None:
         """End. A judge that is at work ends after its candidate, or with this process."""
         self._is_closed = True
         for _ in self._threads:

@@ -55,9 +55,10 @@ def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextM
 
     if run and plan.pool:
         folder, interface = run.folder / "batches", interface_of(plan.task)
-        given = {"tell": home.notify, "devices": plan.devices, "pool": plan.pool}
-        return nullcontext(JudgesInRounds(interface, folder, pack_these, **given))
+        return nullcontext(JudgesInRounds(interface, folder, pack_these, home.notify, plan.devices, plan.pool))
     cards = _cards(home, plan, timed_on(run) if run else "") if plan.devices else []
+    if cards:
+        home.notify(f"on {', '.join(map(str, cards))}")
     if len(cards) > 1:
         return JudgesOnCards(start, cards, home.notify)
     return start(cards[0].environment() if cards else {}, stays=True)

@@ -92,9 +92,8 @@ def stay_of(home: Home, environment: Mapping[str, str]) -> Stay | None:
     path = socket_path(home.settings.home) if waits_s else None
     if path is None:
         return None
-    inherited = sorted(
-        (name, value) for name, value in {**os.environ, **environment}.items() if name not in PER_COMMAND
-    )
+    variables = {**os.environ, **environment}
+    inherited = sorted((name, value) for name, value in variables.items() if name not in PER_COMMAND)
     return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))
 
 
