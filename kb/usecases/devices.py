@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from eval.batch.in_rounds import JudgesInRounds
 from eval.devices.registry import timed_languages
+from eval.judge.driver import LocalJudge
 from eval.pool.ahead import JudgesOnCards
 from eval.pool.cards import Card, chosen_cards, of_one_kind
 from kb.errors import JudgeError, MissingLibraryError, is_installed
@@ -13,7 +15,7 @@ from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.types.kernels import Candidate
 from kb.types.protocols import Judge, Proposal
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for
+from kb.usecases.judging import interface_of, judge_for, judges_for, stay_of
 from kb.usecases.packing import entry_of, pack, timed_on
 
 ALL = "all"
@@ -44,24 +46,26 @@ def must_have_devices(home: Home, plan: Plan) -> None:
 def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextManager[Judge]:
     """The judge of a run; without a run, of one that is not begun and is judged on this machine.
 
-    Raises: As `judge_for` and `must_have_devices`.
+    Raises: As `LocalJudge` and `must_have_devices`.
     """
-
-    def start(environment: Mapping[str, str], *, stays: bool = False) -> AbstractContextManager[Judge]:
-        return judge_for(home, plan.task, plan.target, plan.language, environment=environment, stays=stays)
-
-    def pack_these(folder: Path, candidates: Sequence[Candidate]) -> None:
-        pack(home, folder, [entry_of(run, Proposal(candidate=candidate)) for candidate in candidates] if run else ())
-
     if run and plan.pool:
-        folder, interface = run.folder / "batches", interface_of(plan.task)
-        return nullcontext(JudgesInRounds(interface, folder, pack_these, home.notify, plan.devices, plan.pool))
-    cards = _cards(home, plan, timed_on(run) if run else "") if plan.devices else []
-    if cards:
-        home.notify(f"on {', '.join(map(str, cards))}")
-    if len(cards) > 1:
-        return JudgesOnCards(start, cards, home.notify)
-    return start(cards[0].environment() if cards else {}, stays=True)
+        packed = run.folder / "batches", partial(_pack, home, run)
+        return nullcontext(JudgesInRounds(interface_of(plan.task), *packed, home.notify, plan.devices, plan.pool))
+    if not plan.devices:
+        return judge_for(home, plan.task, plan.target, plan.language)
+    cards = _cards(home, plan, timed_on(run) if run else "")
+    home.notify(f"on {', '.join(map(str, cards))}")
+    judge, first = judges_for(home, plan.task, plan.target, plan.language), cards[0].environment()
+
+    def start(environment: Mapping[str, str]) -> LocalJudge:
+        """One stays for the next command: there is one place for it."""
+        return judge(environment=environment, stay=stay_of(home, environment) if environment == first else None)
+
+    return JudgesOnCards(start, cards, home.notify) if len(cards) > 1 else start(first)
+
+
+def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate]) -> None:
+    pack(home, folder, [entry_of(run, Proposal(candidate=candidate)) for candidate in candidates])
 
 
 def _cards(home: Home, plan: Plan, known: str) -> list[Card]:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -57,42 +58,33 @@ def _place_of_interface(task: Task) -> Path:
     return cache_dir() / "interfaces" / f"{digest}.json"
 
 
-def judge_for(
-    home: Home,
-    task: Task,
-    target: str,
-    language: str,
-    *,
-    environment: Mapping[str, str] | None = None,
-    stays: bool = True,
-) -> LocalJudge:
-    """A judge for one task, target and language on this machine, with the target's facts as limits.
+def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
+    """A judge for one task, target and language on this machine, with the target's facts as limits."""
+    return judges_for(home, task, target, language)(stay=stay_of(home))
 
-    Args:
-        environment: Variables beside those of this process.
-        stays: Whether it may stay for the next command.
-    """
+
+def judges_for(home: Home, task: Task, target: str, language: str) -> partial[LocalJudge]:
+    """What starts such judges, in any thread and with an environment of their own."""
     name = home.targets.get(target).name
     judged = home.toolchains.judges(name).get(language)
-    return LocalJudge(
+    return partial(
+        LocalJudge,
         task,
         target=name,
         isa=home.targets.isa(name),
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
-        environment=environment,
-        stay=stay_of(home, environment or {}) if stays else None,
     )
 
 
-def stay_of(home: Home, environment: Mapping[str, str]) -> Stay | None:
+def stay_of(home: Home, environment: Mapping[str, str] | None = None) -> Stay | None:
     """Where a judge stays; None if the settings want none, or no folder keeps others away from it."""
     waits_s = home.settings.judge_stays_s
     path = socket_path(home.settings.home) if waits_s else None
     if path is None:
         return None
-    variables = {**os.environ, **environment}
+    variables = {**os.environ, **(environment or {})}
     inherited = sorted((name, value) for name, value in variables.items() if name not in PER_COMMAND)
     return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))
 
