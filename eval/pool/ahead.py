@@ -112,14 +112,13 @@ class JudgesOnCards:
         """Answer until the end, or until the judge may be at fault."""
         while (asked := self._waiting.get()) and not self._is_closed:
             try:
-                found = judge.estimate(asked.candidate) if asked.estimate else judge.verify(asked.candidate)
+                asked.found.set_result(_answered(judge, asked))
             except CanaryError:
                 self._waiting.put(asked)  # for another card
                 raise
             except Exception as error:  # noqa: BLE001 - whoever waits gets it
                 asked.found.set_exception(error)
                 return
-            asked.found.set_result(found)
 
     def _take_out(self, card: Card, error: Exception) -> None:
         with self._lock:
@@ -143,3 +142,10 @@ class JudgesOnCards:
         until = time.monotonic() + END_S
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
+
+
+def _answered(judge: Judge, asked: Asked) -> Evidence | Estimate:
+    if not asked.estimate:
+        return judge.verify(asked.candidate)
+    start, found = time.monotonic(), judge.estimate(asked.candidate)
+    return found.model_copy(update={"took_s": time.monotonic() - start})

@@ -200,9 +200,9 @@ class Loop:
             return
         candidate = step.candidate
         values = {parameter.name: parameter.value for parameter in candidate.parameters}
-        start, time_us = time.monotonic(), judge.estimate(candidate).time_us
-        took_s = round(time.monotonic() - start, 3)
-        tried = Tried(template=candidate.template_digest, values=values, time_us=time_us, took_s=took_s)
+        start, found = time.monotonic(), judge.estimate(candidate)
+        took_s = round(found.took_s or time.monotonic() - start, 3)
+        tried = Tried(template=candidate.template_digest, values=values, time_us=found.time_us, took_s=took_s)
         self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
 
     def prompt(self, interface: Interface) -> Prompt:
