@@ -62,7 +62,7 @@ def chosen_cards(devices: str = "") -> list[Card]:
     """The cards that judge.
 
     Args:
-        devices: Numbers as the vendor's tool lists them, uuids, or CPU, with commas between them; empty: all.
+        devices: Numbers as the vendor's tool lists them, uuids, or CPU, with commas between them; empty or `all`: all.
 
     Raises:
         BatchError: there is no such device here, or the environment hides it.
@@ -70,13 +70,13 @@ def chosen_cards(devices: str = "") -> list[Card]:
     gpus = present_gpus()
     cards = [Card(name, gpu.isa, gpu.kind) for name, gpu in gpus.items()]
     cards.append(Card(CPU, Isa(CPU, platform.machine()), machine_kind()))
-    if not devices:
+    if devices in ("", "all"):
         return cards
     named = {key: card for card in cards for key in (card.name, gpus[card.name].number if card.name in gpus else CPU)}
     wanted = [name.strip() for name in devices.split(",")]
     if unknown := [name for name in wanted if name not in named]:
         there = ", ".join([*(f"{gpu.number} ({name}, {gpu.kind})" for name, gpu in gpus.items()), CPU])
-        hint = "name some of these"
+        hint = "name some of these, or all"
         raise BatchError(f"no device {unknown[0]!r} may judge here, only {there}", hint=hint)
     return list(dict.fromkeys(named[name] for name in wanted))
 

@@ -18,8 +18,6 @@ from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, judges_for, stay_of
 from kb.usecases.packing import entry_of, pack, timed_on
 
-ALL = "all"
-
 
 def must_have_devices(home: Home, plan: Plan) -> None:
     """Refuse a plan whose devices cannot judge its kernels.
@@ -70,6 +68,5 @@ def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate]) -
 
 def _cards(home: Home, plan: Plan, known: str) -> list[Card]:
     """The devices that a plan names, of one kind."""
-    cards = chosen_cards("" if plan.devices == ALL else plan.devices)
     isa = home.targets.isa(plan.target)
-    return of_one_kind(cards, isa, plan.target, known) if isa else []
+    return of_one_kind(chosen_cards(plan.devices), isa, plan.target, known) if isa else []
