@@ -28,7 +28,7 @@ from kb.web.pages import environment
 from synth.authors.asking import Desk, Notes, Seat
 from synth.authors.spending import Budget, Model
 from synth.authors.synthesizer import Synthesizer
-from synth.search.moves import State, next_move
+from synth.search.moves import State, next_moves
 
 LOOP_STEPS = 5
 Measure = Callable[[Path], float]
@@ -103,7 +103,7 @@ def run_of(kb: KnowledgeBase) -> Run:
 
 
 def moved(run: Run) -> object:
-    return next_move(State(language=run.plan.language, attempts=run.attempts, tried=run.tried), writes=True)
+    return next_moves(State(language=run.plan.language, attempts=run.attempts, tried=run.tried), writes=True)
 
 
 def one_more(run: Run) -> object:

@@ -59,7 +59,7 @@ def pack(folder: Path) -> None:
     from eval.batch.pack import Entry
     from kb.runs.journal import Plan, SynthesizerKind
     from kb.types.protocols import Proposal
-    from kb.usecases.batches import _pack
+    from kb.usecases.packing import pack
 
     entries = []
     with kb.open() as home:
@@ -72,7 +72,7 @@ def pack(folder: Path) -> None:
                 Entry(run=run, task=task, target=TARGET, proposal=Proposal(candidate=kernel, note=text))
                 for kernel in kernels
             ]
-        _pack(home, folder, entries)
+        pack(home, folder, entries)
 
 
 def measured(batch: Path, seconds: float) -> dict[str, object]:

@@ -29,8 +29,8 @@ from eval.oracle.task import load_task
 from kb.settings import Settings
 from kb.types.evidence import Evidence, Outcome
 from kb.types.protocols import Proposal
-from kb.usecases.batches import pack_candidates
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.packing import pack_candidates
 
 if TYPE_CHECKING:
     from ray._private.node import Node

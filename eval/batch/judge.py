@@ -96,7 +96,8 @@ def _open(folder: Path, batch: Batch, tell: Tell) -> tuple[list[int], dict[Run, 
 
     The candidates that were tried without a final verdict are the last: one may end the machine.
     """
-    new, failed, known = list[int](), list[int](), dict[Run, str]()
+    new, failed = list[int](), list[int]()
+    known = {job_of(batch, number).run: entry.timed_on for number, entry in batch.entries.items() if entry.timed_on}
     for number in batch.entries:
         try:
             verdict = read_verdict(folder, batch, number)

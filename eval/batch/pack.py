@@ -50,6 +50,8 @@ class Entry(Frozen):
     task: Task
     target: str
     proposal: Proposal
+    timed_on: str = ""
+    """The kind of card that has timed candidates of the run: no other kind judges the rest. Empty: none has."""
 
 
 class TargetFacts(Frozen):

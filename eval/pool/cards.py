@@ -3,7 +3,7 @@
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Card:
     def __str__(self) -> str:
         return CPU if self.name == CPU else f"{self.name} ({self.kind})"
 
-    def environment(self, sharing: int, folder: Path) -> dict[str, str]:
+    def environment(self, sharing: int = 1, folder: Path = Path()) -> dict[str, str]:
         """The variables with which a judge sees no other card.
 
         Args:
@@ -62,7 +62,7 @@ def chosen_cards(devices: str = "") -> list[Card]:
     """The cards that judge.
 
     Args:
-        devices: Numbers as the vendor's tool lists them, uuids, or CPU, with commas between them; empty: all.
+        devices: Numbers as the vendor's tool lists them, uuids, or CPU, with commas between them; empty or `all`: all.
 
     Raises:
         BatchError: there is no such device here, or the environment hides it.
@@ -70,13 +70,13 @@ def chosen_cards(devices: str = "") -> list[Card]:
     gpus = present_gpus()
     cards = [Card(name, gpu.isa, gpu.kind) for name, gpu in gpus.items()]
     cards.append(Card(CPU, Isa(CPU, platform.machine()), machine_kind()))
-    if not devices:
+    if devices in ("", "all"):
         return cards
     named = {key: card for card in cards for key in (card.name, gpus[card.name].number if card.name in gpus else CPU)}
     wanted = [name.strip() for name in devices.split(",")]
     if unknown := [name for name in wanted if name not in named]:
         there = ", ".join([*(f"{gpu.number} ({name}, {gpu.kind})" for name, gpu in gpus.items()), CPU])
-        hint = "name some of these, or leave --devices out for all"
+        hint = "name some of these, or all"
         raise BatchError(f"no device {unknown[0]!r} may judge here, only {there}", hint=hint)
     return list(dict.fromkeys(named[name] for name in wanted))
 
@@ -99,6 +99,25 @@ def kinds_of(jobs: Sequence[Job], known: Mapping[Run, str], cards: Sequence[Card
             loads[chosen[run]] += sizes[run]
     kinds = dict.fromkeys(card.kind for card in cards)
     return {kind: [job for job in jobs if chosen.get(job.run) == kind] for kind in kinds}
+
+
+def of_one_kind(cards: Sequence[Card], isa: Isa, target: str, known: str = "") -> list[Card]:
+    """The cards that judge one run for a target: those of the kind that most of them are.
+
+    Args:
+        known: The kind that has timed candidates of the run: no other kind judges the rest.
+
+    Raises:
+        BatchError: there is none.
+    """
+    plain = replace(isa, lanes=None)
+    kinds = Counter(card.kind for card in cards if card.isa == plain)
+    kind = known or next((kind for kind, _ in kinds.most_common(1)), "")
+    if kind not in kinds:
+        which = f"no {known}, which timed this run" if known else f"no {target}"
+        hint = "continue it where that is, or start another run" if known else "leave --devices out to have it compiled"
+        raise BatchError(f"of {', '.join(map(str, cards))} there is {which}", hint=hint)
+    return [card for card in cards if card.isa == plain and card.kind == kind]
 
 
 def parts(jobs: Sequence[Job], cards: int) -> list[list[Job]]:

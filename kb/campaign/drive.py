@@ -20,8 +20,9 @@ from kb.storage import write_whole
 from kb.types.base import Frozen
 from kb.types.campaign import Amounts, Part
 from kb.usecases.authors import AuthorSpec, must_be_paid, seats_of
-from kb.usecases.batches import pack_runs, take
+from kb.usecases.batches import take
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.packing import pack_runs
 from kb.usecases.running import carried, optimize, resume, start_carried
 from synth.authors.spending import Budget
 

@@ -38,7 +38,7 @@ def pack(
     from eval.languages.registry import load_candidate
     from eval.oracle.task import load_task
     from kb.types.protocols import Proposal
-    from kb.usecases.batches import pack_candidates, pack_runs
+    from kb.usecases.packing import pack_candidates, pack_runs
 
     if (task is None) is not (target is None):
         raise typer.BadParameter("--task and --target belong together")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
-from kb.cli.output import Json, notify, open_kb, show, show_result
+from kb.cli.output import Devices, Json, Pool, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
     from kb.types.protocols import Attempt
@@ -220,6 +220,8 @@ def optimize(
         Literal["none", "learnt", "random"],
         typer.Option(metavar="WHICH", help="Rules that authors get: none, learnt, or as many at random, to compare."),
     ] = "learnt",
+    devices: Devices = "",
+    pool: Pool = "",
     as_json: Json = False,
 ) -> None:
     """Search for a faster kernel.
@@ -241,7 +243,7 @@ def optimize(
         authors, limit = allowed_authors(kb.settings, author or (), budget, requests=requests_for(evaluations))
         plan = kb.plan(
             loaded, target, authors=authors, budget=limit, language=language, evaluations=evaluations, seed=seed,
-            control=control, rules=rules, near_roof=near_roof,
+            control=control, rules=rules, near_roof=near_roof, devices=devices, pool=pool,
         )  # fmt: skip
         with reporting(quiet=as_json) as on_start:
             run = kb.optimize(plan, minutes=minutes, on_start=on_start)

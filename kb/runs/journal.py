@@ -90,6 +90,10 @@ class Plan(Frozen):
     near_roof: float = Field(default=NEAR_ROOF, ge=0)
     documents: bool = True
     """Whether authors are told what documents state, and what limits a kernel by it."""
+    devices: str = ""
+    """Those of a machine that judge, as for `kb optimize --devices`; empty: its first, or all of each of a pool's."""
+    pool: str = ""
+    """The cluster that judges, as for `kb optimize --pool`; empty: this machine does."""
     part: Part | None = None
     """None if the run belongs to no campaign."""
     held_back: int = 0

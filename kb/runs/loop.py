@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from kb.errors import RunError, StoreError
 from kb.runs.entries import JournalEntry
 from kb.runs.journal import Run, SynthesizerKind
 from kb.runs.publish import write_back
-from kb.runs.question import Question, written
+from kb.runs.question import Question, answer_of, over_budget, written
 from kb.runs.rules import rules_for
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.library import Skillbook
@@ -18,15 +19,15 @@ from kb.types.briefing import Briefing
 from kb.types.campaign import Amounts
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Interface, Language
-from kb.types.protocols import Attempt, Judge, Proposal, RecalledSkill, Request, Stage, Tried
+from kb.types.protocols import Attempt, Judge, JudgesAhead, Proposal, RecalledSkill, Request, Stage, Tried
 from kb.types.terms import Terms
-from synth.authors.author import OVER, AuthorError, Outcome
+from synth.authors.author import AuthorError
 from synth.authors.synthesizer import Synthesizer
 from synth.briefing.follow_up import refused_names
 from synth.prompts.attempts import stage_of
 from synth.prompts.diagnosis import diagnosis_of
 from synth.prompts.prompt import SKILLS, Prompt, build_prompt
-from synth.search.moves import Ask, Measure, State, Stop, Submit, ask_ahead, next_move, next_question, tuning
+from synth.search.moves import Ask, Measure, State, Stop, Submit, ask_ahead, next_moves, next_question, tuning
 
 SPENT = "all evaluations are spent"
 NO_LIMIT = Amounts()
@@ -99,31 +100,32 @@ class Loop:
     def _search(self, synthesizer: Synthesizer | None, judge: Judge, most: float, is_late: Callable[[], bool]) -> str:
         """Returns why the run is finished; empty if it only pauses, after `most` verdicts or late."""
         skills = () if synthesizer else self._skills(judge.interface)
-        questions, over = list[Question](), ""
+        questions, over, ahead = list[Question](), "", judge if isinstance(judge, JudgesAhead) else None
         with ExitStack() as open_questions:
             while self.run.step <= most and not is_late():
-                while (
-                    synthesizer and not over and (asked := self._ahead(synthesizer, judge.interface, questions, most))
-                ):
+                while synthesizer and not over and (asked := self._ahead(synthesizer, judge, questions, most)):
                     questions.append(asked)
                     open_questions.push(asked.finish)  # the answer is paid, and is recorded while the run is held
                 if self.run.pending:
+                    if ahead and ahead.in_rounds:
+                        for question in questions:
+                            question.finish()
                     self._judge(self.run.pending, judge)
                     continue
                 state = state_of(self.run, skills, [one.ask for one in questions])
-                move = next_move(state, writes=synthesizer is not None)
-                if isinstance(move, Measure | Submit):
-                    self._take_step(move, judge)
+                moves = next_moves(state, writes=synthesizer is not None, most=ahead.settings_at_once if ahead else 1)
+                if steps := [move for move in moves if isinstance(move, Measure | Submit)]:
+                    self._take_steps(steps, judge, most)
                 elif questions:
                     try:
-                        self._propose(_answer(questions.pop(0), questions))
+                        self._propose(answer_of(questions.pop(0), questions))
                     except AuthorError as error:
-                        if not (over := _over_budget(error)):
+                        if not (over := over_budget(error)):
                             break
                 elif over:
                     return over
-                elif isinstance(move, Stop):
-                    return move.reason
+                elif stops := [move for move in moves if isinstance(move, Stop)]:
+                    return stops[0].reason
         if self.run.step > self.run.plan.evaluations:
             return SPENT
         for question in questions:
@@ -131,7 +133,7 @@ class Loop:
         return ""
 
     def _ahead(
-        self, synthesizer: Synthesizer, interface: Interface, questions: Sequence[Question], most: float
+        self, synthesizer: Synthesizer, judge: Judge, questions: Sequence[Question], most: float
     ) -> Question | None:
         """The next question, while others are asked; first those that a kill cut off. None if nothing can be asked."""
         if any(question.error for question in questions):
@@ -139,14 +141,22 @@ class Loop:
         state = state_of(self.run, asked=[one.ask for one in questions])
         number = 1 + max(written(self.run), default=0) + len(questions)
         ask = self.run.asked.get(number) or ask_ahead(state, most - len(self.run.attempts))
-        return self._question(synthesizer, interface, ask, number) if ask else None
+        return self._question(synthesizer, judge.interface, ask, number, judge) if ask else None
 
-    def _question(self, synthesizer: Synthesizer, interface: Interface, ask: Ask, number: int) -> Question:
+    def _question(
+        self, synthesizer: Synthesizer, interface: Interface, ask: Ask, number: int, judge: Judge | None = None
+    ) -> Question:
         prompt = self.run.prompt(number) if number in self.run.asked else None
         if not prompt:
             prompt = build_prompt(self.request(interface, ask))
             self.run.keep_prompt(prompt, number)
-        return Question(self.run, number, ask, synthesizer, prompt)
+        begin = partial(self._expect, judge) if isinstance(judge, JudgesAhead) else None
+        return Question(self.run, number, ask, synthesizer, prompt, begin)
+
+    def _expect(self, judge: JudgesAhead, answered: Candidate) -> None:
+        """Let the judge begin with an answer, unless its verdict is known."""
+        if not self.run.verdicts(candidate := self.same_program(answered)):
+            judge.expect(candidate)
 
     def ask(self, synthesizer: Synthesizer, interface: Interface) -> Question | None:
         """Ask for the next candidate, of which another machine gives the verdict; None if none is wanted now.
@@ -171,8 +181,17 @@ class Loop:
         try:
             self._judge(question.wait(), None)
         except AuthorError as error:
-            if reason := _over_budget(error):
+            if reason := over_budget(error):
                 self._end(reason)
+
+    def _take_steps(self, steps: Sequence[Measure | Submit], judge: Judge, most: float) -> None:
+        """Take steps of which none depends on another, at the same time if the judge can."""
+        if isinstance(judge, JudgesAhead):
+            for step in steps:
+                judge.expect(step.candidate, estimate=isinstance(step, Measure))
+        for step in steps:
+            if self.run.step <= most:
+                self._take_step(step, judge)
 
     def _take_step(self, step: Measure | Submit, judge: Judge) -> None:
         """Time a setting, or judge a kernel."""
@@ -181,9 +200,9 @@ class Loop:
             return
         candidate = step.candidate
         values = {parameter.name: parameter.value for parameter in candidate.parameters}
-        start, time_us = time.monotonic(), judge.estimate(candidate).time_us
-        took_s = round(time.monotonic() - start, 3)
-        tried = Tried(template=candidate.template_digest, values=values, time_us=time_us, took_s=took_s)
+        start, found = time.monotonic(), judge.estimate(candidate)
+        took_s = round(found.took_s or time.monotonic() - start, 3)
+        tried = Tried(template=candidate.template_digest, values=values, time_us=found.time_us, took_s=took_s)
         self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
 
     def prompt(self, interface: Interface) -> Prompt:
@@ -227,8 +246,8 @@ class Loop:
             if not known:
                 known = self.run.step
                 self._judge(self._by_hand(candidate, note, judge.interface), judge)
-            while tune and self.run.step <= self.run.plan.evaluations and (step := tuning(state_of(self.run))):
-                self._take_step(step, judge)
+            while tune and self.run.step <= self.run.plan.evaluations and (steps := tuning(state_of(self.run))):
+                self._take_step(steps[0], judge)
             self._write_back(judge.interface)
             if self.run.step > self.run.plan.evaluations and not self.run.ended:
                 self._end(SPENT)
@@ -371,25 +390,6 @@ def state_of(run: Run, skills: tuple[RecalledSkill, ...] = (), asked: Sequence[A
         nothing_to_mend=bool(passed) and not diagnosis_of(passed[-1]).rules,
         seed=plan.seed, search=plan.search, without=plan.without, near_roof=plan.near_roof,
     )  # fmt: skip
-
-
-def _answer(question: Question, others: Sequence[Question]) -> Proposal:
-    """The answer to a question. What finds no budget while others are under way is asked when these are answered."""
-    try:
-        return question.wait()
-    except AuthorError as error:
-        if error.outcome not in OVER:
-            raise
-    for other in others:
-        other.finish()
-    return question.wait()
-
-
-def _over_budget(error: AuthorError) -> str:
-    """Why a run ends for want of budget; empty if it only pauses. Raises the error if it is another."""
-    if error.outcome not in OVER:
-        raise error
-    return error.message if error.outcome is Outcome.OVER_BUDGET else ""
 
 
 def _without_limit(attempt: Attempt) -> Attempt:

@@ -199,6 +199,8 @@ class Estimate(Frozen):
     """Of the fastest call; None if the candidate was refused."""
     detail: str = ""
     """Why it was refused."""
+    took_s: float = 0.0
+    """Seconds that its judge took, if it may have waited for one; 0 is unknown."""
 
 
 class Evidence(Recorded):

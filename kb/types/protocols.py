@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from math import inf
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -164,3 +164,16 @@ class Judge(Protocol):
 
     def estimate(self, candidate: Candidate) -> Estimate:
         """A quick timing, to search with; raises JudgeError as `verify` does, or if the target is not timed here."""
+
+
+@runtime_checkable
+class JudgesAhead(Judge, Protocol):
+    """Judges several candidates at a time, and begins with what will be asked for."""
+
+    settings_at_once: int
+    """How many settings to time at a time; 0 if it times none."""
+    in_rounds: bool
+    """Whether it begins with what it knows when it is asked for a verdict, and takes nothing in before it has that."""
+
+    def expect(self, candidate: Candidate, *, estimate: bool = False) -> object:
+        """Say that a verdict on this candidate will be asked for, or a quick timing of it."""

@@ -71,6 +71,8 @@ class AboutKernels(AboutFacts):
         control: bool = False,
         rules: str = "learnt",
         near_roof: float = 0.9,
+        devices: str = "",
+        pool: str = "",
     ) -> Plan:
         """A plan for `prompt` or `optimize`; see `Plan`.
 
@@ -82,6 +84,8 @@ class AboutKernels(AboutFacts):
             evaluations: Most candidates to judge (default: 24 with authors, else 8).
             rules: Which rules the authors get: `none`, `learnt`, or as many at `random`.
             near_roof: Share of the reachable roof at which the run stops.
+            devices: Those of this machine that judge, at the same time (default: the first that fits); `all` for all.
+            pool: The Ray cluster that judges instead, which tunes nothing; `devices` are then those of each machine.
 
         Raises:
             RunError, CandidateError, TargetError: the synthesizer, language or target is unknown.
@@ -107,7 +111,7 @@ class AboutKernels(AboutFacts):
             task=task, target=target, language=language, synthesizer=kind, authors=tuple(map(str, specs)),
             budget=budget or Budget(), seed=seed, control=control,
             evaluations=evaluations or (WRITTEN if kind is SynthesizerKind.AUTHORS else TUNED),
-            rules=Rules(rules), near_roof=near_roof,
+            rules=Rules(rules), near_roof=near_roof, devices=devices, pool=pool, without=("tuner",) if pool else (),
         )  # fmt: skip
 
     def prompt(self, plan: Plan, *, device: str | None = None) -> tuple[Run, Prompt]:
@@ -199,8 +203,16 @@ class AboutKernels(AboutFacts):
 
         return optimize(self, plan, minutes=minutes, on_start=on_start)
 
-    def resume(self, run: Run, *, minutes: float | None = None, on_start: OnStart | None = None) -> None:
-        """Continue a run that `optimize` started. Errors as in `optimize`."""
+    def resume(
+        self,
+        run: Run,
+        *,
+        minutes: float | None = None,
+        on_start: OnStart | None = None,
+        devices: str = "",
+        pool: str = "",
+    ) -> None:
+        """Continue a run that `optimize` started, on the same devices or others of their kind. Errors as there."""
         from kb.usecases.running import resume
 
-        resume(self, run, minutes=minutes, on_start=on_start)
+        resume(self, run, minutes=minutes, on_start=on_start, devices=devices, pool=pool)

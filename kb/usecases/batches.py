@@ -1,34 +1,16 @@
-"""Packs candidates for a machine that has their device, and takes the verdicts back into the runs."""
+"""Takes the verdicts of batches back into the runs."""
 
-import secrets
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
-from eval.batch.pack import (
-    BATCH,
-    Batch,
-    BatchVerdict,
-    Entry,
-    TargetFacts,
-    code_digest,
-    must_be_new,
-    read_batch,
-    read_verdict,
-    sealed,
-    write_batch,
-)
-from eval.devices.registry import timed_languages
+from eval.batch.pack import BATCH, Batch, BatchVerdict, read_batch, read_verdict
 from eval.languages.registry import language_named
 from kb.catalog import storage_errors
-from kb.errors import BatchError, CandidateError, RunError
-from kb.runs.journal import Plan, Run, SynthesizerKind
-from kb.storage import write_whole
+from kb.errors import BatchError, RunError
+from kb.runs.journal import Run
 from kb.types.base import Frozen
-from kb.types.kernels import Task
-from kb.types.protocols import Proposal
-from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
+from kb.usecases.packing import own_copy
 from kb.usecases.running import loop_of
 
 
@@ -44,71 +26,6 @@ class Taken(Frozen):
     """What it did not bring, and why."""
 
 
-def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
-    """Write the candidates of runs that passed without being timed, or are not judged yet, into a new folder.
-
-    Raises:
-        BatchError: there are none for a CPU or a GPU; or the folder exists or cannot be written.
-    """
-    must_be_new(folder)
-    entries = [
-        Entry(run=run.id, task=run.plan.task, target=run.plan.target, proposal=proposal)
-        for run in runs
-        for proposal in run.untimed
-        if proposal.candidate.language in timed_languages(home.targets.isa(run.plan.target))
-    ]
-    return _pack(home, folder, entries)
-
-
-def pack_candidates(home: Home, folder: Path, task: Task, target: str, proposals: Iterable[Proposal]) -> Batch:
-    """Write candidates for a task into a new folder, and start a run for each of their languages.
-
-    Raises:
-        TargetError: `target` is unknown.
-        CandidateError: no device of its kind times kernels in one of the languages.
-        BatchError: there are none; or the folder exists or cannot be written.
-    """
-    must_be_new(folder)
-    name = home.targets.get(target).name
-    known = timed_languages(home.targets.isa(name))
-    by_language: dict[str, list[Proposal]] = {}
-    for proposal in proposals:
-        by_language.setdefault(proposal.candidate.language, []).append(proposal)
-    if unknown := by_language.keys() - {*known}:
-        hint = f"write {' or '.join(known)}" if known else "kb times kernels on CPUs and GPUs"
-        raise CandidateError(f"no device times {' or '.join(sorted(unknown))} kernels for {name}", hint=hint)
-    entries = []
-    for language, own in by_language.items():
-        hand = SynthesizerKind.EXTERNAL
-        run = home.runs.start(Plan(task=task, target=name, language=language, synthesizer=hand, evaluations=len(own)))
-        entries += [Entry(run=run.id, task=task, target=name, proposal=proposal) for proposal in own]
-    return _pack(home, folder, entries)
-
-
-def _pack(home: Home, folder: Path, entries: Sequence[Entry]) -> Batch:
-    if not entries:
-        hint = "of runs, those wait that passed without being timed, or are not judged yet"
-        raise BatchError("no candidate waits for a device", hint=hint)
-    isas = {entry.target: isa for entry in entries if (isa := home.targets.isa(entry.target))}
-    batch = Batch(
-        id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
-        key=secrets.token_hex(32),
-        judge=code_digest(),
-        targets={name: TargetFacts(isa=isa, facts=tuple(known_facts(home, name))) for name, isa in isas.items()},
-        entries=dict(enumerate(entries, start=1)),
-    )
-    own = _own_copy(home, batch)
-    with storage_errors(home.settings.home):
-        write_whole(own, sealed(batch, batch.key))
-        own.chmod(0o600)
-    write_batch(batch, folder)
-    return batch
-
-
-def _own_copy(home: Home, batch: Batch) -> Path:
-    return home.settings.home / "batches" / batch.id
-
-
 def take(home: Home, folder: Path) -> Taken:
     """Take the verdicts of a batch back into the runs, each once, and save wins as skills.
 
@@ -118,7 +35,7 @@ def take(home: Home, folder: Path) -> Taken:
     """
     batch = read_batch(folder)
     with storage_errors(home.settings.home):
-        own = _own_copy(home, batch)
+        own = own_copy(home, batch)
         if not own.is_file() or own.read_bytes() != (folder / BATCH).read_bytes():
             raise BatchError(f"this home did not pack {folder}", hint="take it into the home that packed it")
     missing, found = list[str](), dict[str, list[BatchVerdict]]()

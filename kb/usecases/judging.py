@@ -5,7 +5,9 @@ import platform
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -58,26 +60,32 @@ def _place_of_interface(task: Task) -> Path:
 
 def judge_for(home: Home, task: Task, target: str, language: str) -> LocalJudge:
     """A judge for one task, target and language on this machine, with the target's facts as limits."""
+    return judges_for(home, task, target, language)(stay=stay_of(home))
+
+
+def judges_for(home: Home, task: Task, target: str, language: str) -> partial[LocalJudge]:
+    """What starts such judges, in any thread and with an environment of their own."""
     name = home.targets.get(target).name
     judged = home.toolchains.judges(name).get(language)
-    return LocalJudge(
+    return partial(
+        LocalJudge,
         task,
         target=name,
         isa=home.targets.isa(name),
         facts=known_facts(home, name),
         cache=cache_dir(),
         toolchain=judged if isinstance(judged, ToolchainLanguage) else None,
-        stay=stay_of(home),
     )
 
 
-def stay_of(home: Home) -> Stay | None:
+def stay_of(home: Home, environment: Mapping[str, str] | None = None) -> Stay | None:
     """Where a judge stays; None if the settings want none, or no folder keeps others away from it."""
     waits_s = home.settings.judge_stays_s
     path = socket_path(home.settings.home) if waits_s else None
     if path is None:
         return None
-    inherited = sorted((name, value) for name, value in os.environ.items() if name not in PER_COMMAND)
+    variables = {**os.environ, **(environment or {})}
+    inherited = sorted((name, value) for name, value in variables.items() if name not in PER_COMMAND)
     return Stay(path, waits_s, digest_of(repr((code_digest(), sys.executable, inherited, usable_cores()))))
 
 

@@ -18,6 +18,7 @@ from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage
 from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
+from kb.usecases.devices import judge_of, must_have_devices
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
 from kb.usecases.judging import interface_of, judge_for, kept_interface, written_in
@@ -153,7 +154,11 @@ def optimize(
     _must_not_be_by_hand(plan)
     plan = _checked(home, plan)
     seen = _open_to(home, plan)
-    with judge_for(seen, plan.task, plan.target, plan.language) as judge:
+    if plan.pool:
+        run = home.runs.start(plan)
+        resume(home, run, minutes=minutes, on_start=on_start, share=share)
+        return run
+    with judge_of(seen, plan) as judge:
         run = home.runs.start(plan)
         synthesizer = _synthesizer(home, run, share)
         _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes, share)
@@ -161,14 +166,26 @@ def optimize(
 
 
 def resume(
-    home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None, share: Amounts | None = None
+    home: Home,
+    run: Run,
+    *,
+    minutes: float | None,
+    on_start: OnStart | None,
+    share: Amounts | None = None,
+    devices: str = "",
+    pool: str = "",
 ) -> None:
-    """Continue a run that `optimize` started. Arguments as there."""
+    """Continue a run that `optimize` started. Arguments as there, and as in `KnowledgeBase.resume`."""
     _must_not_be_by_hand(run.plan)
     run.must_be_open()
-    synthesizer, seen = _synthesizer(home, run, share), _open_to(home, run.plan)
-    with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
-        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes, share)
+    if pool and not run.plan.pool:
+        raise RunError(f"run {run.id} is judged on its machine, not by a pool", hint="start another run with --pool")
+    plan = run.plan.model_copy(update={"devices": devices or run.plan.devices, "pool": pool or run.plan.pool})
+    must_have_devices(home, plan)
+    synthesizer, seen = _synthesizer(home, run, share), _open_to(home, plan)
+    with judge_of(seen, plan, run) as judge:
+        loop = loop_of(seen, run, on_start and on_start(run), device=plan.target if plan.pool else None)
+        _drive(loop, synthesizer, judge, minutes, share)
 
 
 def start_carried(home: Home, plan: Plan) -> Run:
@@ -265,6 +282,7 @@ def _checked(home: Home, plan: Plan) -> Plan:
     written_in(home, plan.target, plan.language)
     if plan.synthesizer is not SynthesizerKind.EXTERNAL:
         home.toolchains.judges(plan.target)
+    must_have_devices(home, plan)
     must_be_paid(_seats(home, plan), plan.budget)
     if plan.synthesizer is not SynthesizerKind.TUNE and plan.documents:
         with with_sheets(home, plan.target):

@@ -1,8 +1,9 @@
 """Asks authors for the next candidate."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from kb.types.kernels import Language
+from kb.types.kernels import Candidate, Language
 from kb.types.protocols import Proposal
 from synth.authors.asking import Desk, Ledger
 from synth.authors.author import AuthorError, Outcome
@@ -29,6 +30,13 @@ class Synthesizer:
         """Get a reply, if there is none, from which `propose` reads the candidate. Raises AuthorError as there."""
         if not self.desk.replies:
             self.desk.ask(prompt.rules, prompt.rest, stable=prompt.stable)
+
+    @property
+    def first_candidate(self) -> Candidate | None:
+        """That of the first reply; None if there is no reply, or it cannot be read."""
+        with suppress(AnswerError, IndexError):
+            return parse_answer(self.desk.replies[0].text, self.language).candidate
+        return None
 
     def propose(self, prompt: Prompt) -> Proposal:
         """The candidate in a reply; first in those that are paid for.

@@ -8,7 +8,9 @@ authors are asked for those that do not depend on its verdict: planned structure
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import inf
 from typing import Literal
 
 from kb.types.base import Frozen
@@ -53,6 +55,10 @@ class Submit(Frozen):
     """Judge a kernel in full."""
 
     proposal: Proposal
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.proposal.candidate
 
 
 class Ask(Frozen):
@@ -112,23 +118,32 @@ class State(Frozen):
         return self.asks[sum(one.stage is not None for one in self.attempts) :]
 
 
-def next_move(state: State, *, writes: bool) -> Move | None:
-    """The next move; None if an author's answer is waited for.
+def next_moves(state: State, *, writes: bool, most: int = 1) -> list[Move]:
+    """The next moves, of which none depends on another; none if an author's answer is waited for.
 
     Args:
         writes: Whether there is an author. Otherwise kernels come from skills.
+        most: The most settings to time and kernels to judge at a time.
     """
-    return tuning(state, share=SHARE if writes else 1.0) or (next_question(state) if writes else _next_skill(state))
+    if steps := tuning(state, share=SHARE if writes else 1.0, most=most):
+        return [*steps]
+    move = next_question(state) if writes else _next_skill(state)
+    return [move] if move else []
 
 
-def tuning(state: State, share: float = 1.0) -> Measure | Submit | None:
-    """The next step in tuning the kernels that were timed; None if all are tuned.
+def tuning(state: State, share: float = 1.0, most: int = 1) -> list[Measure | Submit]:
+    """The next steps in tuning the kernels that were timed, of which none depends on another; none if all are tuned.
 
     Args:
         share: The most that quick timings may take of the judge's time, beside the `LEAST_POINTS` of each kernel.
+        most: The most steps to return.
     """
+    return [*islice(_tuning(state, share), most)]
+
+
+def _tuning(state: State, share: float) -> Iterator[Measure | Submit]:
     if state.search == "greedy" or "tuner" in state.without:
-        return None
+        return
     seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
     quick_s = sum(one.took_s for one in state.tried)
     judged_s = sum(took.seconds for attempt in state.attempts if (took := attempt.evidence.took))
@@ -145,13 +160,15 @@ def tuning(state: State, share: float = 1.0) -> Measure | Submit | None:
         if finals[number] >= FINALISTS:
             continue
         tried = [(one.values, one.time_us) for one in all_tried[kernel.template_digest]]
-        if point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed, most=most):
-            return Measure(candidate=kernel.with_parameters(point))
-        for point in finalists(kernel.parameters, tried):
+        best = finalists(kernel.parameters, tried)
+        while point := next_point(kernel.parameters, attempt.settings, tried, seed=state.seed, most=most):
+            best = []
+            tried.append((point, inf))  # its time is unknown until the step is done
+            yield Measure(candidate=kernel.with_parameters(point))
+        for point in best:
             tuned = kernel.with_parameters(point)
             if tuned.digest not in judged:
-                return Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
-    return None
+                yield Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
 
 
 def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:

@@ -119,6 +119,9 @@ def test_a_candidate_in_an_unknown_language_is_refused(run: Run, task: Path) -> 
         (("--author", "claude-opus-5-5"), "costs money, and no budget allows it"),
         (("--author", "claude-opus-5-5", "--budget", "2"), "'2' is no budget"),
         (("--author", "none", "--author", "files:here"), "`--author none` and another author"),
+        (("--author", "none", "--devices", "77"), "no device '77' may judge here"),
+        (("--author", "none", "--devices", "cpu"), "of cpu there is no mi300x"),
+        (("--author", "none", "--pool", "ray"), "a pool judges what authors write"),
     ],
 )
 @pytest.mark.usefixtures("no_judge")

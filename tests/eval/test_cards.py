@@ -69,11 +69,19 @@ def judged_by(tmp_path: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("devices", "there"), [("1", {"two"}), ("two", {"two"}), ("cpu, 0", {"one"}), ("", {"one", "two"}), ("cpu", set())]
+    ("devices", "there"),
+    [
+        ("1", {"two"}),
+        ("two", {"two"}),
+        ("cpu, 0", {"one"}),
+        ("all", {"one", "two"}),
+        ("", {"one", "two"}),
+        ("cpu", set()),
+    ],
 )
 def test_only_the_chosen_devices_judge(tmp_path: Path, judge: Judge, devices: str, there: set[str]) -> None:
     folder = packed(tmp_path, batch_of(*(entry(f"k{n}", target="h100") for n in range(4)), entry("k4")))
-    on_cpu = not devices or "cpu" in devices
+    on_cpu = devices in ("", "all") or "cpu" in devices
 
     left, told = judge(folder, GPUS, devices)
 

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from eval.languages.registry import CPP
+from eval.pool.cards import Card
 from kb.runs.journal import Plan, Run, Runs, SynthesizerKind
 from kb.runs.loop import Loop, OnAttempt, ignore
 from kb.skillbook.library import Skillbook
@@ -13,6 +14,7 @@ from kb.types.briefing import Briefing
 from kb.types.evidence import CaseResult, Estimate, Evidence, Grade, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.skill import Skill
+from kb.types.target import Isa
 from kb.types.terms import Terms
 from kb.types.timing import Session, Timing
 from synth.authors.asking import Desk, Notes, Seat
@@ -108,6 +110,11 @@ class FakeJudge:
     def estimate(self, one: Candidate) -> Estimate:
         self._work(self.estimate_s)
         return Estimate(time_us=100.0 / speedup_of(one))
+
+
+def cards(number: int) -> list[Card]:
+    """GPUs of one kind that are not there."""
+    return [Card(f"gpu{one}", Isa("cuda", "90"), "a GPU") for one in range(number)]
 
 
 class PaidAuthor:

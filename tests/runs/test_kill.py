@@ -40,10 +40,13 @@ class Optimizer:
             [sys.executable, "-m", "tests.runs.optimizer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def go_on(self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None) -> tuple[int, float]:
+    def go_on(
+        self, home: Path, run: Run, synthesizer: str, *, kill_after_s: float | None = None, cards: int = 1
+    ) -> tuple[int, float]:
         """Run one child; return its exit status (negative: killed) and its time in seconds."""
         answers = self.answers if synthesizer == "authors" else []
         order = {"home": str(home), "shipped": str(self.shipped), "run": run.id, "answers": answers, "pause_s": PAUSE_S}
+        order["cards"] = cards
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -110,6 +113,10 @@ def journal(run: Run) -> tuple[list[dict], list[dict]]:
     return replies, [entry for entry in entries if entry["kind"] not in ("asked", "answered")]
 
 
+def candidates(run: Run) -> list[str]:
+    return [attempt.candidate.digest for attempt in Run(run.folder).attempts]
+
+
 def lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
@@ -126,14 +133,15 @@ def contents(home: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("synthesizer", ["tune", "authors"])
+@pytest.mark.parametrize(("synthesizer", "cards"), [("tune", 1), ("authors", 1), ("tune", 3), ("authors", 3)])
 def test_a_killed_run_continues_to_the_same_journal(
-    synthesizer: str, kills: int, optimizer: Optimizer, tmp_path: Path
+    synthesizer: str, cards: int, kills: int, optimizer: Optimizer, tmp_path: Path
 ) -> None:
+    """Where several cards time settings at the same time, a kill may come between them, and other settings follow."""
     clean_home = tmp_path / "clean"
     clean = started(clean_home, synthesizer)
     optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm", synthesizer), synthesizer)
-    status, seconds = optimizer.go_on(clean_home, clean, synthesizer)
+    status, seconds = optimizer.go_on(clean_home, clean, synthesizer, cards=cards)
     assert status == 0
     skills = contents(clean_home)
     assert skills
@@ -142,7 +150,7 @@ def test_a_killed_run_continues_to_the_same_journal(
     for number, share in enumerate(SHARES[:kills]):
         home = tmp_path / str(number)
         run = started(home, synthesizer)
-        status, _ = optimizer.go_on(home, run, synthesizer, kill_after_s=share * seconds)
+        status, _ = optimizer.go_on(home, run, synthesizer, kill_after_s=share * seconds, cards=cards)
         killed += status == -signal.SIGKILL
         before = Run(run.folder)
         judged, paid = len(lines(home / "judged.log")), len(lines(home / "paid.log"))
@@ -150,9 +158,11 @@ def test_a_killed_run_continues_to_the_same_journal(
         assert not book.problems(), "a torn skill can be seen"
 
         if not before.ended:
-            assert optimizer.go_on(home, run, synthesizer)[0] == 0
+            assert optimizer.go_on(home, run, synthesizer, cards=cards)[0] == 0
 
-        assert journal(run) == journal(clean)
+        assert cards > 1 or journal(run) == journal(clean)
+        assert candidates(run) == candidates(clean)
+        assert [a.candidate for a in Run(run.folder).attempts] == [a.candidate for a in Run(clean.folder).attempts]
         again = lines(home / "judged.log")[judged:]
         assert not {a.candidate.digest for a in before.attempts} & set(again)
         known = {optimizer.paid(one) for one in before.exchanges if one.answered}

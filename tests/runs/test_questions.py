@@ -2,17 +2,20 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Lock
 from unittest.mock import Mock
 
 import pytest
 
+from eval.pool.ahead import JudgesOnCards
 from kb.errors import JudgeError
 from kb.runs import loop
 from kb.runs.entries import JournalEntry
 from kb.runs.journal import HEADER, JOURNAL, Run, Runs
-from kb.types.evidence import Evidence
+from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate
 from kb.types.protocols import Stage
 from kb.views.answers import candidates_by_request
@@ -22,7 +25,7 @@ from synth.authors.asking import OUTPUT_TOKENS, Exchange
 from synth.authors.author import Reply, Usage
 from synth.authors.spending import Budget
 from synth.search import moves
-from tests.runs.fakes import FakeJudge, PaidAuthor, asking, candidate, evidence_of, loop_of, start
+from tests.runs.fakes import BEST, FakeJudge, PaidAuthor, asking, candidate, cards, evidence_of, loop_of, start
 
 
 def unused(run: Run) -> list[Exchange]:
@@ -308,7 +311,7 @@ def test_each_step_of_a_run_follows_from_the_journal_before_it(home: Path, libra
     for before, entry in prefixes(run, tmp_path / "prefix"):
         asked = [ask for number, ask in before.asked.items() if number not in loop.written(before)]
         state = loop.state_of(before, asked=asked)
-        move = moves.next_move(state, writes=True)
+        move = next(iter(moves.next_moves(state, writes=True)), None)
         if entry.tried:
             assert isinstance(move, moves.Measure)
             values = {one.name: one.value for one in move.candidate.parameters}
@@ -347,3 +350,54 @@ def test_the_device_works_most_of_the_time_while_an_author_is_slow(
     loop_of(run, home, library).optimize(asking(writer), slow)
 
     assert slow.busy_s / (time.monotonic() - begin) > 0.6
+
+
+def test_several_cards_judge_what_authors_answer_and_the_journal_is_as_with_one(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    """The planned structures are judged while the first one is; each verdict is asked for once."""
+    at_once, lock, most = [0], Lock(), [0]
+
+    class Counting(FakeJudge):
+        def verify(self, one: Candidate) -> Evidence:
+            with lock:
+                at_once[0] += 1
+                most[0] = max(most[0], at_once[0])
+            try:
+                return super().verify(one)
+            finally:
+                with lock:
+                    at_once[0] -= 1
+
+    log = tmp_path / "judged.log"
+    one, several = start(home, evaluations=9), start(tmp_path / "several", evaluations=9)
+    loop_of(one, home, library).optimize(asking(Fresh(tmp_path / "paid.log", tuned=False)), FakeJudge(tmp_path / "one"))
+    with JudgesOnCards(lambda environment: nullcontext(Counting(log, 0.2)), cards(3), print) as judges:
+        author = asking(Fresh(tmp_path / "paid.log", 0.02, tuned=False))
+        loop_of(several, tmp_path / "several", library).optimize(author, judges)
+
+    assert most[0] > 1
+    assert several.ended == one.ended
+    assert [attempt.candidate for attempt in several.attempts] == [attempt.candidate for attempt in one.attempts]
+    assert sorted(log.read_text().splitlines()) == sorted(attempt.candidate.digest for attempt in several.attempts)
+
+
+def test_the_tuner_times_as_many_settings_at_a_time_as_there_are_cards(
+    home: Path, library: Path, tmp_path: Path
+) -> None:
+    barrier = Barrier(2, timeout=10)
+
+    class Together(FakeJudge):
+        def estimate(self, one: Candidate) -> Estimate:
+            with suppress(BrokenBarrierError):  # the last of an odd number is alone
+                barrier.wait(1)
+            return super().estimate(one)
+
+    run = start(home, evaluations=3)
+    with JudgesOnCards(lambda environment: nullcontext(Together(tmp_path / "log")), cards(2), print) as judges:
+        loop_of(run, home, library).optimize(None, judges)
+
+    assert len(run.tried) > 2
+    assert len({tuple(one.values.items()) for one in run.tried}) == len(run.tried)
+    assert run.best
+    assert run.best.candidate == candidate(**BEST)

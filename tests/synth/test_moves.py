@@ -9,12 +9,16 @@ from kb.types.evidence import Bottleneck, Outcome, Took
 from kb.types.kernels import Candidate
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import Skill, SkillStanding
-from synth.search.moves import TUNED, WRITTEN, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_move
+from synth.search.moves import TUNED, WRITTEN, Ask, Measure, Move, State, Stop, Submit, ask_ahead, next_moves
 from tests.synth.samples import SCREEN, candidate, evidence
 
 DRAFT, FIX, IMPROVE, RETHINK = Stage.DRAFT, Stage.FIX, Stage.IMPROVE, Stage.RETHINK
 HYPOTHESIS, VERIFIED, STALE = SkillStanding.HYPOTHESIS, SkillStanding.VERIFIED, SkillStanding.STALE
 REFUSED = 0.0
+
+
+def next_move(state: State, *, writes: bool) -> Move | None:
+    return next(iter(next_moves(state, writes=writes)), None)
 
 
 def kernel(number: int) -> Candidate:
@@ -436,3 +440,25 @@ def test_the_values_of_the_other_versions_are_timed_first(
         state = state.model_copy(update={"tried": (*state.tried, done)})
 
     assert timed == order
+
+
+def test_settings_that_are_timed_at_the_same_time_are_those_that_would_follow_each_other() -> None:
+    """Proposed and random values follow whatever the times are; the two best of them are judged together."""
+    state = wide_state(0, took_s=0.0, judged_s=20.0)
+    together = next_moves(state, writes=True, most=5)
+
+    assert [move for move in together if isinstance(move, Measure)] == together
+    assert len({value_of(move.candidate) for move in together if isinstance(move, Measure)}) == 5
+    one_by_one = wide_state(5, took_s=0.0, judged_s=20.0)
+    assert [one.values["UNROLL"] for one in one_by_one.tried] == [
+        value_of(move.candidate) for move in together if isinstance(move, Measure)
+    ]
+
+    while moves := next_moves(state, writes=True, most=3):
+        steps = [move for move in moves if isinstance(move, Measure)]
+        if not steps:
+            break
+        for step in steps:
+            state = step_of(step, state)
+    assert len(moves) == 2
+    assert all(isinstance(move, Submit) for move in moves)

@@ -14,8 +14,9 @@ from kb.runs.journal import HEADER, Plan, Run, SynthesizerKind
 from kb.types.evidence import Evidence, Grade, Outcome
 from kb.types.kernels import Candidate
 from kb.types.protocols import Proposal
-from kb.usecases.batches import pack_candidates, pack_runs, take
+from kb.usecases.batches import take
 from kb.usecases.knowledge_base import KnowledgeBase
+from kb.usecases.packing import pack_candidates, pack_runs
 from tests.eval.batches import evidence_on, kernel, verdict_on, write_verdict
 from tests.runs.fakes import TASK, evidence_of
 

@@ -1,0 +1,95 @@
+"""Packs candidates for a machine that has their device."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eval.batch.here import kind_that_timed
+from eval.batch.pack import Batch, Entry, TargetFacts, code_digest, must_be_new, sealed, write_batch
+from eval.devices.registry import timed_languages
+from kb.catalog import storage_errors
+from kb.errors import BatchError, CandidateError
+from kb.runs.journal import Plan, Run, SynthesizerKind
+from kb.storage import write_whole
+from kb.types.kernels import Task
+from kb.types.protocols import Proposal
+from kb.usecases.fact_lookup import known_facts
+from kb.usecases.home import Home
+
+
+def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
+    """Write the candidates of runs that passed without being timed, or are not judged yet, into a new folder.
+
+    Raises:
+        BatchError: there are none for a CPU or a GPU; or the folder exists or cannot be written.
+    """
+    must_be_new(folder)
+    entries = [
+        entry_of(run, proposal)
+        for run in runs
+        for proposal in run.untimed
+        if proposal.candidate.language in timed_languages(home.targets.isa(run.plan.target))
+    ]
+    return pack(home, folder, entries)
+
+
+def entry_of(run: Run, proposal: Proposal) -> Entry:
+    """A candidate of a run, with the kind of card that has timed others."""
+    return Entry(run=run.id, task=run.plan.task, target=run.plan.target, proposal=proposal, timed_on=timed_on(run))
+
+
+def timed_on(run: Run) -> str:
+    """The kind of card that has timed candidates of a run; empty if none has."""
+    return next(filter(None, (kind_that_timed(attempt.evidence) for attempt in run.attempts)), "")
+
+
+def pack_candidates(home: Home, folder: Path, task: Task, target: str, proposals: Iterable[Proposal]) -> Batch:
+    """Write candidates for a task into a new folder, and start a run for each of their languages.
+
+    Raises:
+        TargetError: `target` is unknown.
+        CandidateError: no device of its kind times kernels in one of the languages.
+        BatchError: there are none; or the folder exists or cannot be written.
+    """
+    must_be_new(folder)
+    name = home.targets.get(target).name
+    known = timed_languages(home.targets.isa(name))
+    by_language: dict[str, list[Proposal]] = {}
+    for proposal in proposals:
+        by_language.setdefault(proposal.candidate.language, []).append(proposal)
+    if unknown := by_language.keys() - {*known}:
+        hint = f"write {' or '.join(known)}" if known else "kb times kernels on CPUs and GPUs"
+        raise CandidateError(f"no device times {' or '.join(sorted(unknown))} kernels for {name}", hint=hint)
+    entries = []
+    for language, own in by_language.items():
+        hand = SynthesizerKind.EXTERNAL
+        run = home.runs.start(Plan(task=task, target=name, language=language, synthesizer=hand, evaluations=len(own)))
+        entries += [Entry(run=run.id, task=task, target=name, proposal=proposal) for proposal in own]
+    return pack(home, folder, entries)
+
+
+def pack(home: Home, folder: Path, entries: Sequence[Entry]) -> Batch:
+    """Write candidates into a new folder. Raises BatchError if there are none, or it cannot be written."""
+    if not entries:
+        hint = "of runs, those wait that passed without being timed, or are not judged yet"
+        raise BatchError("no candidate waits for a device", hint=hint)
+    isas = {entry.target: isa for entry in entries if (isa := home.targets.isa(entry.target))}
+    batch = Batch(
+        id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
+        key=secrets.token_hex(32),
+        judge=code_digest(),
+        targets={name: TargetFacts(isa=isa, facts=tuple(known_facts(home, name))) for name, isa in isas.items()},
+        entries=dict(enumerate(entries, start=1)),
+    )
+    own = own_copy(home, batch)
+    with storage_errors(home.settings.home):
+        write_whole(own, sealed(batch, batch.key))
+        own.chmod(0o600)
+    write_batch(batch, folder)
+    return batch
+
+
+def own_copy(home: Home, batch: Batch) -> Path:
+    """What the home keeps of a batch, with which its verdicts are compared."""
+    return home.settings.home / "batches" / batch.id
