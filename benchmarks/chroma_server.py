@@ -1,11 +1,11 @@
-"""Measure a question to all targets: comparing every vector, the home's own Chroma index, and a Chroma server.
+"""Measure a question: comparing every vector, the home's own Chroma index, and a Chroma server.
 
     chroma run --path FOLDER --port 8000
     python -m benchmarks.chroma_server QUESTIONS.jsonl --home HOME --work FOLDER --url http://127.0.0.1:8000 \\
         --out benchmarks/results/chroma-server.json
 
-HOME is only copied. The queries are the questions, embedded by the default model before; 100 candidates per query. The
-three take turns, each in its own process.
+HOME is only copied. The queries are the questions, embedded by the default model before; 100 candidates per query. Each
+is asked of all targets, and with `--size` of one of 18, too. The three take turns, each in its own process.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.origin import write_result
-from benchmarks.scale import MODEL, ROUNDS, alone, copied, memory_mb, multiplied, timed
+from benchmarks.scale import MODEL, ROUNDS, Scopes, all_and_one, alone, by_scope, copied, memory_mb, multiplied, timed
 from kb.catalog import Catalog
 from kb.settings import DEFAULT_MODEL, Settings, cache_dir
 from retrieval.chroma_index import ChromaIndex
@@ -44,8 +44,10 @@ def main() -> None:
     questions = [json.loads(line)["query"] for line in options.questions.read_text(encoding="utf-8").splitlines()]
     embedder = load_embedder(DEFAULT_MODEL, cache=cache_dir(), notify=print)
     queries, model = embedder.embed_queries(questions), embedder.fingerprint
-    home = options.home
-    if options.size:
+    home, scopes = options.home, all_and_one(len(queries))
+    if not options.size:
+        scopes = scopes[:1]
+    else:
         home = multiplied(copied(home, options.work / "real"), model, options.work / f"{options.size}", options.size)
         model = MODEL
     ways = {
@@ -57,7 +59,7 @@ def main() -> None:
     load = []
     for _ in range(ROUNDS):
         for name, settings in ways.items():
-            runs[name].append(alone(ask, settings, model, queries))
+            runs[name].append(alone(ask, settings, model, queries, scopes))
             load.append(os.getloadavg()[0])
     with Catalog(ways[EXACT].home) as catalog:
         vectors = catalog.count_windows()
@@ -74,39 +76,48 @@ def main() -> None:
 
 
 def build(settings: Settings, model: str) -> dict[str, float]:
-    """Publish the index; return how long that took."""
+    """Publish the index; return how long that took, and the most memory of this process."""
     began = time.perf_counter()
     with Catalog(settings.home) as catalog:
         ChromaIndex(catalog, model=model, kept=kept_by(settings, WRITE_S)).publish()
-    return {"build s": round(time.perf_counter() - began, 1)}
+    return {"build s": round(time.perf_counter() - began, 1), "build peak MB": memory_mb()["peak MB"]}
 
 
-def ask(settings: Settings, model: str, queries: np.ndarray) -> dict[str, Any]:
-    """Run all queries; return their milliseconds and best ids, the seconds until the first answer, and the memory."""
+def ask(settings: Settings, model: str, queries: np.ndarray, scopes: Sequence[Scopes]) -> dict[str, Any]:
+    """Run all queries in each scope; return milliseconds and best ids by scope, the seconds until the first answer, and
+    the memory."""
     began = time.perf_counter()
     with Catalog(settings.home) as catalog:
         indexed = ChromaIndex(catalog, model=model, kept=kept_by(settings))
         index = ExactIndex(catalog, model=model) if settings.home.name == EXACT else indexed
         index.nearest(queries[:1], targets=None, limit=CANDIDATES)
         first = time.perf_counter() - began
-        answers = list(timed(index, queries, [None] * len(queries)))
+        answers = [list(timed(index, queries, targets)) for targets in scopes]
     return {
         "first answer s": first,
-        "ms": [ms for ms, _ in answers],
-        "best": [best for _, best in answers],
+        "ms": [[ms for ms, _ in answer] for answer in answers],
+        "best": [[best for _, best in answer] for answer in answers],
         "resident MB": memory_mb()["resident MB"],
     }
 
 
-def summary(runs: Sequence[dict[str, Any]], exact: dict[str, Any]) -> dict[str, float]:
-    """Medians over the runs, and the share of the ten nearest that the first one found."""
-    found = [len(set(a) & set(b)) / len(b) for a, b in zip(runs[0]["best"], exact["best"], strict=True)]
+def summary(runs: Sequence[dict[str, Any]], exact: dict[str, Any]) -> dict[str, Any]:
+    """Medians over the runs, and the share of the ten nearest that the first one found, by scope."""
+
+    def middle(share: float) -> dict[str, float]:
+        by_run = zip(*([np.percentile(ms, share) for ms in run["ms"]] for run in runs), strict=True)
+        return by_scope([round(statistics.median(of_scope), 2) for of_scope in by_run])
+
+    found = [
+        statistics.fmean(len(set(a) & set(b)) / len(b) for a, b in zip(own, right, strict=True) if b)
+        for own, right in zip(runs[0]["best"], exact["best"], strict=True)
+    ]
     return {
-        "p50 ms": round(statistics.median(np.percentile(run["ms"], 50) for run in runs), 2),
-        "p95 ms": round(statistics.median(np.percentile(run["ms"], 95) for run in runs), 2),
+        "p50 ms": middle(50),
+        "p95 ms": middle(95),
         "first answer s": round(statistics.median(run["first answer s"] for run in runs), 2),
         "resident MB": statistics.median(run["resident MB"] for run in runs),
-        "recall": round(statistics.fmean(found), 4),
+        "recall": by_scope([round(share, 4) for share in found]),
     }
 
 

@@ -247,7 +247,7 @@ def recalls(found: dict[str, Any], exact: dict[str, Any]) -> dict[str, float]:
 
 
 def by_scope(values: Sequence[float]) -> dict[str, float]:
-    return dict(zip(("all", "target"), values, strict=True))
+    return dict(zip(("all", "target"), values, strict=False))
 
 
 if __name__ == "__main__":
