@@ -3,11 +3,13 @@
     python -m benchmarks.pool_gpus pack BATCH                           # where kb is installed
     python -m benchmarks.pool_gpus measure BATCH --out RESULT           # on the machine with the GPUs
     python -m benchmarks.pool_gpus beside BATCH --out RESULT            # there, too
+    python -m benchmarks.pool_gpus starts --out RESULT                  # there, too
 
 `measure`: the first GPU judges the batch on half of the cores, then both judge it on all of them; each is stopped after
 the same time, long before the batch is judged, so that neither waits for a last task. Each starts its judges and
 compiles its baselines anew. `beside`: the first judges copies of the reference (`judge_timing`) while the second judges
-the batch.
+the batch. `starts`: how many processes a second begin and end to use a GPU, on one and on both: the judge has a process
+of its own for each thing that it does with a candidate.
 """
 
 import argparse
@@ -16,7 +18,11 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from multiprocessing import get_context
 from pathlib import Path
+
+import torch  # noqa: TID253 - its own process
 
 from benchmarks.origin import write_result
 
@@ -35,19 +41,22 @@ TASKS = tuple(
 RIGHT = 2
 """Right candidates for each task. A wrong one is between them."""
 TARGET, PAIRS = "h200", 40
+STARTS, ROUNDS = 4, 2
+"""Processes one after another, and how often."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("step", choices=["pack", "measure", "beside"])
-    parser.add_argument("batch", type=Path)
+    parser.add_argument("step", choices=["pack", "measure", "beside", "starts"])
+    parser.add_argument("batch", type=Path, nargs="?")
     parser.add_argument("--seconds", type=float, default=240, help="for which one and both judge")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.step == "pack":
         pack(options.batch)
     else:
-        found = measured(options.batch, options.seconds) if options.step == "measure" else beside(options.batch)
+        measure = {"measure": lambda: measured(options.batch, options.seconds), "beside": lambda: beside(options.batch)}
+        found = measure.get(options.step, starts)()
         write_result(options.out, found, ("torch", "triton"))
 
 
@@ -96,6 +105,34 @@ def beside(batch: Path) -> dict[str, object]:
     neighbour.terminate()
     found = same | {"the second judged until the end": was_busy}
     return {"the reference against itself on the first GPU, while the second judges": found}
+
+
+def starts() -> dict[str, object]:
+    """Processes a second that make their first tensor on a GPU and end, some at a time."""
+    found = {
+        f"{sharing} at a time on each of {gpus}": [started_a_second(gpus, sharing) for _ in range(ROUNDS)]
+        for gpus, sharing in ((1, 1), (1, 4), (2, 4))
+    }
+    return {"processes a second that begin and end to use a GPU": found}
+
+
+def started_a_second(gpus: int, sharing: int) -> float:
+    context, began = get_context("fork"), time.monotonic()
+    loops = [context.Process(target=start_again, args=(gpu,)) for gpu in range(gpus) for _ in range(sharing)]
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join()
+    return round(len(loops) * STARTS / (time.monotonic() - began), 2)
+
+
+def start_again(gpu: int) -> None:
+    """Start processes on a GPU one after another, which have imported torch already."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
+    for _ in range(STARTS):
+        process = get_context("fork").Process(target=lambda: torch.zeros(1, device="cuda"))
+        process.start()
+        process.join()
 
 
 def halves() -> tuple[list[int], list[int]]:
