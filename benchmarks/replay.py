@@ -29,7 +29,8 @@ LIBRARIES = ("kb-hardware", "torch")
 NEAR = 1.05
 """A setting is near the best if it takes at most so many times as long."""
 FINALISTS = 2
-COUNTS = (10, 20, 30, 40)
+COUNTS = (10, 15, 20, 30, 40)
+COUNTED = tuple(enumerate(COUNTS))
 
 Space = Sequence[Parameter]
 Setting = Mapping[str, int]
@@ -58,6 +59,8 @@ class Found(NamedTuple):
     """Settings timed until one was near the best; one more than all if none was."""
     left: float
     """How many times as long as the best the better of its finalists takes: of those that it saw as the fastest two."""
+    left_after: tuple[float, ...]
+    """The same had it ended after each of the `COUNTS`."""
 
 
 def main() -> None:
@@ -120,6 +123,7 @@ def compared(grids: Mapping[str, Grid], searches: Mapping[str, Search], seeds: i
             "evaluations": interval({kernel: [one.needed for one in runs] for kernel, runs in own.items()}),
             "tuner needs": {end: exp(value) for end, value in interval(logs).items()},
             "near after": {n: fmean(one.needed <= n for runs in own.values() for one in runs) for n in COUNTS},
+            "left after": {n: fmean(one.left_after[i] for runs in own.values() for one in runs) for i, n in COUNTED},
             "left": interval({kernel: [one.left for one in runs] for kernel, runs in own.items()}),
             "more left": interval(
                 {kernel: [one.left - base.left for one, base in both] for kernel, both in pairs.items()}
@@ -145,8 +149,13 @@ def replayed(search: Search, grid: Grid, seed: int, *, noise: bool) -> Found:
     best_us = min(grid.true_us.values())
     costs = [grid.true_us[tuple(setting[p.name] for p in space)] / best_us for setting in timed]
     near = (number for number, cost in enumerate(costs, start=1) if cost <= NEAR)
-    order = sorted(range(len(timed)), key=lambda place: time_us(timed[place]))
-    return Found(len(timed), next(near, MOST_POINTS + 1), min(costs[place] for place in order[:FINALISTS]))
+    seen = [time_us(setting) for setting in timed]
+
+    def left(count: int) -> float:
+        order = sorted(range(min(count, len(timed))), key=seen.__getitem__)
+        return min(costs[place] for place in order[:FINALISTS])
+
+    return Found(len(timed), next(near, MOST_POINTS + 1), left(len(timed)), tuple(map(left, COUNTS)))
 
 
 def tuner(space: Space, time_us: Timer, seed: int) -> Iterator[Setting]:

@@ -316,13 +316,13 @@ def wide_state(tries: int, *, took_s: float, judged_s: float) -> State:
 @pytest.mark.parametrize(
     ("tries", "took_s", "writes", "goes_on"),
     [
-        (20, 0.5, True, True),
-        (20, 0.6, True, False),
+        (20, 1.0, True, True),
+        (20, 1.1, True, False),
         (8, 9.0, True, True),
         (9, 9.0, True, False),
         (20, 9.0, False, True),
     ],
-    ids=["a third", "more", "the least that each gets", "no more than that", "the tuner alone"],
+    ids=["a half", "more", "the least that each gets", "no more than that", "the tuner alone"],
 )
 def test_quick_timings_take_a_share_of_the_judges_time(
     tries: int, took_s: float, *, writes: bool, goes_on: bool
