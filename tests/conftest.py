@@ -171,9 +171,9 @@ def written_manuals(root: Path) -> Path:
 
 
 @pytest.fixture
-def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge's process tries no session again: tests run beside each other, so that most sessions are disturbed."""
-    script = Path(__file__).with_name("eval") / "judge_tried_once.py"
+def quick_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge's process interprets small cases, and tries no session again: tests beside this one disturb most."""
+    script = Path(__file__).with_name("eval") / "quick_judge.py"
     monkeypatch.setattr(driver, "PROCESS", (sys.executable, "-P", str(script)))
 
 

@@ -65,9 +65,11 @@ def test_an_ingest_names_the_library_once_for_all_files_that_need_it(tmp_path: P
 def test_a_verdict_without_facts_says_why(tmp_path: Path) -> None:
     pytest.importorskip("triton")
 
-    status, out, errors = run_without("selectolax", tmp_path, "verify", *KERNEL)
+    (tmp_path / "kernel.py").write_text("import triton\nclass ModelNew(\n")  # it is soon refused
 
-    assert (status, out.partition(":")[0]) == (0, "passed")
+    status, out, errors = run_without("selectolax", tmp_path, "verify", KERNEL[0], f"{tmp_path}/kernel.py", *KERNEL[2:])
+
+    assert (status, out.partition(":")[0]) == (1, "compile_error")
     assert [line for line in errors.splitlines() if "library 'selectolax' is not installed" in line] == [
         "note: the sheets that ship with kb for mi300x could not be added: the library 'selectolax' is not installed"
     ]
