@@ -20,13 +20,11 @@ from eval.pool.starts import STARTS
 from eval.supervisor.settings import WorkerSettings
 from eval.supervisor.tree import _stat
 from eval.supervisor.warm_pool import WarmPool
-from tests.eval.judging import is_alive, needs_linux
+from tests.eval.judging import FORKING, is_alive, needs_linux
 
 pytestmark = needs_linux
 JUDGES, TURNS_EACH = 3, 5
 ROUNDS, CHECK_S = 2, 0.2
-FORKING = multiprocessing.get_context("forkserver")  # forks of a process that imported this module once
-FORKING.set_forkserver_preload([__name__])
 COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.0, 2.5, 1.5, 0.5
 """Two turns and the compilation take longer than the worker may take for an answer."""
 COMPILES = f"""
