@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+unexport PYTHONDONTWRITEBYTECODE  # pytest and all processes of tests compile each module once
 MAKEFLAGS += --jobs=2  # `make test` lints beside the tests
 
 .PHONY: demo test test-alone test-together test-slow test-gpu test-toolchains test-browser lint wheel-check docs clean

@@ -4,7 +4,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Self
@@ -240,6 +240,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+@lru_cache(maxsize=8)  # a server loads its targets for each request
 def _parse(text: str) -> list[Target]:
     targets = []
     for name, entry in tomllib.loads(text).items():

@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -15,7 +14,6 @@ import hypothesis
 import numpy as np
 import pytest
 
-from eval.judge import driver
 from eval.judge.driver import LocalJudge
 from eval.languages.toolchain import ToolchainLanguage
 from ingest import reading
@@ -171,13 +169,6 @@ def written_manuals(root: Path) -> Path:
 
 
 @pytest.fixture
-def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge's process tries no session again: tests run beside each other, so that most sessions are disturbed."""
-    script = Path(__file__).with_name("eval") / "judge_tried_once.py"
-    monkeypatch.setattr(driver, "PROCESS", (sys.executable, "-P", str(script)))
-
-
-@pytest.fixture
 def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge judges in this process, which has torch, for tests of what is asked of it and told of its verdicts."""
     from eval.judge.task_judge import TaskJudge
@@ -197,7 +188,18 @@ def judge_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(LocalJudge, "__init__", start)
     monkeypatch.setattr(LocalJudge, "verify", lambda self, candidate: self.here.verify(candidate))
-    monkeypatch.setattr(LocalJudge, "close", lambda self: None)
+    monkeypatch.setattr(LocalJudge, "close", lambda self: self.here.close())
+
+
+@pytest.fixture
+def quick_judge(judge_here: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It interprets small cases, and tries no session again: the tests that run beside this one disturb most."""
+    from eval.clock import sessions
+    from eval.devices.device import CaseSizes
+    from eval.devices.triton_compiler import TritonCompiler
+
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
+    monkeypatch.setattr(TritonCompiler, "sizes", CaseSizes(large=1 << 12, small=1 << 10, given=1 << 12))
 
 
 @pytest.fixture

@@ -39,8 +39,7 @@ Within = Annotated[
 ]
 Numbers = Annotated[bool, typer.Option("--numbers", help="Search only tables and passages that state an amount.")]
 Seen = Annotated[
-    list[str] | None,
-    typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable)."),
+    list[str] | None, typer.Option("--seen", metavar="ID,...", help="Leave out these passages (repeatable).")
 ]
 Budget = Annotated[int | None, typer.Option(min=1, metavar="TOKENS", help="Most tokens to show (4 characters each).")]
 

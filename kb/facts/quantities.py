@@ -107,6 +107,7 @@ def _pattern(word: str) -> str:
     return f"(?:{spelt})" if short else f"(?i:{spelt})"
 
 
+@lru_cache(CACHED_TEXTS)
 def plain(word: str) -> str:
     """The word in lower case, without punctuation and plural s."""
     plain = re.sub(r"[^a-z0-9$]", "", word.lower())
@@ -129,9 +130,8 @@ class Quantities:
     def find(self, spelling: str) -> tuple[Quantity, ...]:
         """The quantities with this spelling as kb's name, or else as a vendor's."""
         wanted = plain(spelling)
-        if own := [q for q in self.by_name.values() if plain(q.name) == wanted]:
-            return tuple(own)
-        return tuple(q for q in self.by_name.values() if wanted in map(plain, q.names))
+        own = tuple(q for q in self.by_name.values() if plain(q.name) == wanted)
+        return own or tuple(q for q in self.by_name.values() if wanted in map(plain, q.names))
 
 
 @cache

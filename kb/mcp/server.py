@@ -6,12 +6,14 @@ No tool runs code that an agent sends outside the sandbox, where the reference o
 
 import json
 from collections.abc import Callable, Mapping
-from inspect import cleandoc
+from contextlib import closing
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool as DescribedTool
 from mcp.server.stdio import stdio_server
 from mcp.types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import ValidationError
@@ -108,17 +110,17 @@ def all_tools(*, runs_tasks: bool = False) -> list[Tool]:
 def server(homes: Mapping[Tool, Home]) -> MCPServer[Any]:
     """Offers these tools, each over its home."""
     instructions = INSTRUCTIONS.replace("{runs}", RUNS if runs.kb_start_run in homes else "")
-    served = Server("kb", version=__version__, instructions=instructions, log_level="WARNING")
-    for call, home in homes.items():
-        described = served.tool(description=cleandoc(call.__doc__ or ""), **call.offered)  # type: ignore[attr-defined]
-        described(for_agents(call, home.answer))
-    return served
+    offered = [_described(one).model_copy(update={"fn": for_agents(one, home.answer)}) for one, home in homes.items()]
+    return Server("kb", version=__version__, instructions=instructions, log_level="WARNING", tools=offered)
+
+
+@cache
+def _described(call: Tool) -> DescribedTool:
+    """A tool as hosts see it, over no home. Its schema takes long to make."""
+    return DescribedTool.from_function(for_agents(call, Home.answer), **call.offered)  # type: ignore[attr-defined]
 
 
 def serve(open_kb: "Callable[[], KnowledgeBase]", *, runs_tasks: bool) -> None:
     """Serve on standard input and output until the host closes them."""
-    home = Home(open_kb)
-    try:
+    with closing(Home(open_kb)) as home:
         server(dict.fromkeys(all_tools(runs_tasks=runs_tasks), home)).run("stdio")
-    finally:
-        home.close()

@@ -1,7 +1,7 @@
 """What every tool of the server has: a title, hints, and the arguments that many share."""
 
 from collections.abc import Awaitable, Callable
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from typing import Annotated, Any
 
 from mcp.types import CallToolResult, ToolAnnotations
@@ -55,8 +55,7 @@ def for_agents(call: Tool, ask: Callable[..., Awaitable[CallToolResult]]) -> Cal
     signed = signature(call)
     _, *parameters = signed.parameters.values()
     if tokens := call.tokens:  # type: ignore[attr-defined]
-        limit = Parameter("max_tokens", Parameter.KEYWORD_ONLY, default=tokens, annotation=Tokens)
-        parameters.append(limit)
+        parameters.append(Parameter("max_tokens", Parameter.KEYWORD_ONLY, default=tokens, annotation=Tokens))
 
     async def run(**given: Any) -> CallToolResult:  # noqa: ANN401 - arguments of the tool
         limit = given.get("max_tokens", MAX_TOKENS)
@@ -65,5 +64,5 @@ def for_agents(call: Tool, ask: Callable[..., Awaitable[CallToolResult]]) -> Cal
 
     returns = Annotated[CallToolResult, signed.return_annotation]
     run.__signature__ = signed.replace(parameters=parameters, return_annotation=returns)  # type: ignore[attr-defined]
-    run.__name__ = call.__name__
+    run.__name__, run.__doc__ = call.__name__, cleandoc(call.__doc__ or "")
     return run

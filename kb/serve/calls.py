@@ -1,6 +1,7 @@
 """The calls of the JSON API: the tools of MCP, and what people alone may do. Each takes an open home and arguments."""
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -103,6 +104,7 @@ def name_of(call: Callable[..., Any]) -> str:
     return call.__name__.removeprefix("kb_")
 
 
+@cache
 def arguments_of(call: Callable[..., Any]) -> type[BaseModel]:
     """The model of a call's arguments, which forbids others."""
     _, *taken = signature(call).parameters.values()

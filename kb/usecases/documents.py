@@ -115,8 +115,7 @@ class Documents:
         """
         place = self._catalog.place(citation_id.partition(".")[0])
         if place is None:
-            message = f"no passage has the id {citation_id!r}"
-            raise CitationError(message, hint="`kb search` and `kb facts` show ids")
+            raise CitationError(f"no passage has the id {citation_id!r}", hint="`kb search` and `kb facts` show ids")
         return self._catalog.passages([place[1]])[0]
 
     def page_image(self, name: str, page: int) -> bytes:

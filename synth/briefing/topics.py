@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal
 
@@ -121,7 +121,7 @@ class Topics:
         head, colon, _ = plain[:LONGEST_HEAD].partition(":")
         parts = [(text, plain), *([(text[: text.find(":")], head)] if colon else [])]
         for whole, outside in parts:
-            named, told = self._named(whole), self._named(outside)
+            named, told = _named(whole), _named(outside)
             for kind in told:
                 own = _own(kind, subject)
                 begins = first - self.common or ("float16" in first and not subject.has_products)
@@ -158,12 +158,12 @@ class Topics:
 
     def names(self, text: str, subject: Subject) -> set[str]:
         """The kinds of topics of which the text names the subject's own, not only in parentheses."""
-        named = self._named(_IN_PARENTHESES.sub("", text))
+        named = _named(_IN_PARENTHESES.sub("", text))
         return {kind for kind, own in named.items() if not own.isdisjoint(_own(kind, subject))}
 
     def is_elsewhere(self, place: str, subject: Subject, *, teaches: bool) -> bool:
         """Whether a path or headings name operations, or languages if it `teaches` one, and not the subject's."""
-        named = self._named(re.sub(r"[-_./]", " ", place))
+        named = _named(re.sub(r"[-_./]", " ", place))
         kinds = ("operation", "language") if teaches else ("operation",)
         return any(named[kind].isdisjoint(_own(kind, subject)) for kind in kinds if kind in named)
 
@@ -176,8 +176,8 @@ class Topics:
         plain += plain.replace("_", " ")  # the words in names
         if self.is_of_part(plain, subject):
             return False
-        named = self._named(plain)
-        dtypes = named.get("dtype", set()) - self.common
+        named = _named(plain)
+        dtypes = named.get("dtype", frozenset()) - self.common
         if dtypes and dtypes.isdisjoint(_own("dtype", subject)) and subject.dtypes:
             return False
         tells = subject.language in self.words["language"]
@@ -188,12 +188,15 @@ class Topics:
 
     def operations_of(self, text: str) -> set[str]:
         """The classes of operations that a text names, as documents or as code."""
-        return {*self._named(text).get("operation", ()), *(n for n, code in self.code.items() if code.search(text))}
+        return {*_named(text).get("operation", ()), *(n for n, code in self.code.items() if code.search(text))}
 
-    def _named(self, text: str) -> dict[str, set[str]]:
-        """The topics that a text names, by kind; kinds of which it names none are left out."""
-        found = {kind: {name for name, word in own.items() if word.search(text)} for kind, own in self.words.items()}
-        return {kind: named for kind, named in found.items() if named}
+
+@lru_cache(maxsize=8192)  # all prompts ask what the same sentences of sheets and hits name
+def _named(text: str) -> Mapping[str, frozenset[str]]:
+    """The topics that a text names, by kind; kinds of which it names none are left out."""
+    words = topics().words.items()
+    found = {kind: frozenset(name for name, word in own.items() if word.search(text)) for kind, own in words}
+    return {kind: named for kind, named in found.items() if named}
 
 
 def kept_sentences(sentences: Sequence[str], subject: Subject) -> list[str]:

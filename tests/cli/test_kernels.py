@@ -292,6 +292,7 @@ def test_a_prompt_explains_itself_and_can_be_had_for_another_stage_and_device(ru
     assert list((home / "runs").glob("*")) == []
 
 
+@pytest.mark.usefixtures("judge_here")
 def test_a_run_by_hand_goes_from_prompt_to_diagnosis(run: Run, task: Path, home: Path) -> None:
     asked = run("prompt", task, "--target", "mi300x", "--evaluations", "2")
     assert asked.status == 0, asked

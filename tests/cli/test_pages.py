@@ -68,7 +68,7 @@ def pattern(lines: list[str], *, numbers: bool) -> str:
     return r"\s*".join(".*?".join(literal(text) for text in line.strip().split("[...]")) for line in lines)
 
 
-@pytest.mark.usefixtures("tried_once")
+@pytest.mark.usefixtures("quick_judge")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_and_print_what_it_shows(
     page: Path, run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,6 @@
 """Judge the candidates in kernels/ on the tasks in tasks/ in this process; the judge's process is tested elsewhere."""
 
+import multiprocessing
 import shutil
 import sys
 import time
@@ -29,6 +30,10 @@ HERE = Path(__file__).parent
 COMPILER = shutil.which("c++") or shutil.which("clang++")
 PATIENCE_S = 60.0
 """Time limit for candidates that are not meant to be slow, on a machine that may be slow."""
+
+FORKING = multiprocessing.get_context("forkserver")
+FORKING.set_forkserver_preload(["tests.eval.batches", __name__])
+"""Starts processes as forks of one, which has imported once what they need."""
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="candidates are judged on Linux only")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")

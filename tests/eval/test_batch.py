@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import multiprocessing
 import os
 import random
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from tests.eval.batches import (
     verdict_on,
     write_verdict,
 )
-from tests.eval.judging import needs_linux
+from tests.eval.judging import FORKING, needs_linux
 from tests.runs.fakes import TASK
 
 pytestmark = needs_linux
@@ -348,12 +347,10 @@ def test_a_judge_that_is_killed_at_any_moment_loses_no_verdict_and_gives_none_tw
     entries = [entry(f"{target}-{n}", target=target) for target in ("h100", "cpu-x86") for n in range(6)]
     folder, log, chance = packed(tmp_path, batch_of(*entries)), tmp_path / "log", random.Random(kills)
     log.touch()
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["tests.eval.batches"])
     known: dict[str, bytes] = {}
     for number in range(kills + 1):
         before = len(log.read_text())
-        process = processes.Process(target=judge_in_this_process, args=(folder, log, 0.02))
+        process = FORKING.Process(target=judge_in_this_process, args=(folder, log, 0.02))
         process.start()
         process.join(None if number == kills else 0.05 + chance.random() * 0.3)
         process.kill()

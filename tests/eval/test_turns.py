@@ -20,12 +20,11 @@ from eval.pool.starts import STARTS
 from eval.supervisor.settings import WorkerSettings
 from eval.supervisor.tree import _stat
 from eval.supervisor.warm_pool import WarmPool
-from tests.eval.judging import is_alive, needs_linux
+from tests.eval.judging import FORKING, is_alive, needs_linux
 
 pytestmark = needs_linux
 JUDGES, TURNS_EACH = 3, 5
 ROUNDS, CHECK_S = 2, 0.2
-SPAWN = multiprocessing.get_context("spawn")
 COMPILE_S, CALL_S, TURN_S, BETWEEN_S = 1.0, 2.5, 1.5, 0.5
 """Two turns and the compilation take longer than the worker may take for an answer."""
 COMPILES = f"""
@@ -60,9 +59,9 @@ def judge(lock: Path, all_joined: Barrier, alone: Lock, found: "multiprocessing.
 
 @pytest.mark.slow
 def test_turns_do_not_overlap_and_none_is_lost_when_all_judges_wait_for_one(tmp_path: Path) -> None:
-    found: multiprocessing.Queue[bool] = SPAWN.Queue()
-    given = (tmp_path / "turns", SPAWN.Barrier(JUDGES), SPAWN.Lock(), found)
-    judges = [SPAWN.Process(target=judge, args=given) for _ in range(JUDGES)]
+    found: multiprocessing.Queue[bool] = FORKING.Queue()
+    given = (tmp_path / "turns", FORKING.Barrier(JUDGES), FORKING.Lock(), found)
+    judges = [FORKING.Process(target=judge, args=given) for _ in range(JUDGES)]
     for each in judges:
         each.start()
     for each in judges:
@@ -86,10 +85,10 @@ def check_and_time(lock: Path, number: int, all_joined: Barrier, timed: "multipr
 
 @pytest.mark.slow
 def test_who_has_had_a_turn_checks_its_next_candidate_when_all_others_have_had_theirs(tmp_path: Path) -> None:
-    timed: multiprocessing.Queue[int] = SPAWN.Queue()
-    barrier = SPAWN.Barrier(JUDGES)
+    timed: multiprocessing.Queue[int] = FORKING.Queue()
+    barrier = FORKING.Barrier(JUDGES)
     judges = [
-        SPAWN.Process(target=check_and_time, args=(tmp_path / "turns", number, barrier, timed))
+        FORKING.Process(target=check_and_time, args=(tmp_path / "turns", number, barrier, timed))
         for number in range(JUDGES)
     ]
     for each in judges:
@@ -116,8 +115,10 @@ def judge_whose_start_fails(lock: Path, all_joined: Barrier) -> None:
 
 
 def test_a_start_that_fails_at_once_in_a_turn_locks_nobody(tmp_path: Path) -> None:
-    barrier = SPAWN.Barrier(JUDGES + 1)
-    judges = [SPAWN.Process(target=judge_whose_start_fails, args=(tmp_path / "turns", barrier)) for _ in range(JUDGES)]
+    barrier = FORKING.Barrier(JUDGES + 1)
+    judges = [
+        FORKING.Process(target=judge_whose_start_fails, args=(tmp_path / "turns", barrier)) for _ in range(JUDGES)
+    ]
     for each in judges:
         each.start()
     barrier.wait(60)
@@ -142,10 +143,10 @@ def judge_that_is_ended(lock: Path, began: Event, turn_s: float) -> None:
 
 @pytest.mark.parametrize("turn_s", [60.0, 0.0], ids=["in its turn", "after its turn"])
 def test_a_judge_that_is_ended_while_others_wait_for_their_turns_ends_at_once(tmp_path: Path, turn_s: float) -> None:
-    began = SPAWN.Event()
+    began = FORKING.Event()
     with (tmp_path / "turns-wishes").open("a") as wish:
         fcntl.flock(wish, fcntl.LOCK_SH)  # another judge, which waits for its turn
-        ended = SPAWN.Process(target=judge_that_is_ended, args=(tmp_path / "turns", began, turn_s))
+        ended = FORKING.Process(target=judge_that_is_ended, args=(tmp_path / "turns", began, turn_s))
         ended.start()
         assert began.wait(30)
         time.sleep(CHECK_S)
@@ -199,7 +200,7 @@ def compiling(
     (tmp_path / "compiles.py").write_text(COMPILES.replace("RECORD", f"{tmp_path}/record"))
     monkeypatch.setenv(turns.TURNS, str(tmp_path / "turns"))
     turns.join.cache_clear()
-    process = SPAWN.Process(target=judge_that_compiles, args=(tmp_path,), kwargs={"in_turn": request.param})
+    process = FORKING.Process(target=judge_that_compiles, args=(tmp_path,), kwargs={"in_turn": request.param})
     process.start()
     while len({pid for pid, _ in steps(tmp_path)}) < 2:
         assert process.is_alive()

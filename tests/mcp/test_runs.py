@@ -76,7 +76,7 @@ def answer(factor: str) -> str:
 
 @needs_linux
 @needs_compiler
-@pytest.mark.usefixtures("tried_once")
+@pytest.mark.usefixtures("quick_judge")
 def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes(ask: Ask, folder: Path) -> None:
     first = ask("kb_start_run", task_file=str(folder / "twice.py"), target="cpu-x86", evaluations=2).answer
     assert first["stage"] == "draft"
@@ -97,6 +97,7 @@ def test_a_run_goes_from_the_first_prompt_over_a_refusal_to_a_kernel_that_passes
 
 @needs_linux
 @needs_compiler
+@pytest.mark.usefixtures("judge_here")
 def test_a_kernel_is_judged_without_a_run(ask: Ask, folder: Path) -> None:
     task = str(folder / "twice.py")
 
@@ -168,6 +169,7 @@ def test_the_tasks_of_the_folders_are_listed_without_what_lies_elsewhere_or_is_n
 
 @needs_linux
 @needs_compiler
+@pytest.mark.usefixtures("judge_here")
 def test_an_agent_that_lost_its_context_gets_prompt_and_report_again_and_spends_nothing(ask: Ask, folder: Path) -> None:
     first = ask("kb_start_run", task_file="twice.py", target="cpu-x86", evaluations=3).answer
     assert ask("kb_run", run=first["run"], prompt=True).answer["prompt"]["text"] == first["text"]

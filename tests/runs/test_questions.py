@@ -341,10 +341,10 @@ class Rising(FakeJudge):
 def test_the_device_works_most_of_the_time_while_an_author_is_slow(
     home: Path, library: Path, tmp_path: Path, evaluations: int, *, tuned: bool
 ) -> None:
-    """At a fiftieth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
+    """At a hundredth of the times of an H100: a verdict takes 15 s, a setting 1.5 s, an answer 30 s."""
     run = start(home, evaluations=evaluations)
-    slow = Rising(tmp_path / "judged.log", 0.3, estimate_s=0.03)
-    writer = Fresh(tmp_path / "paid.log", 0.6, tuned=tuned)
+    slow = Rising(tmp_path / "judged.log", 0.15, estimate_s=0.015)
+    writer = Fresh(tmp_path / "paid.log", 0.3, tuned=tuned)
     begin = time.monotonic()
 
     loop_of(run, home, library).optimize(asking(writer), slow)
