@@ -4,6 +4,8 @@
     python -m benchmarks.search_arms --out benchmarks/results/search-arms-h200.json
     python -m benchmarks.search_arms search-arms-cpu --out benchmarks/results/search-arms-cpu.json
 
+Several campaigns with the same arms count as one.
+
 A structure is an answer of an author; the settings that the tuner found for it count with it. Tokens are those of
 prompts and answers, as kb counts them.
 """
@@ -44,15 +46,16 @@ Arms = Mapping[str, Search]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("campaign", nargs="?", default="search-arms")
+    parser.add_argument("campaigns", nargs="*", default=["search-arms"])
     parser.add_argument("--out", type=Path, help="default: standard output")
     options = parser.parse_args()
     with kb.open() as home:
-        campaign = stored(home, options.campaign)
-        if campaign is None:
-            raise SystemExit(f"this home has no campaign {options.campaign}")
-        runs = [run for run in runs_of(home, campaign) if run and run.attempts]
-    arms = [arm.name for arm in campaign.arms]
+        campaigns = {name: stored(home, name) for name in options.campaigns}
+        if missing := [name for name, campaign in campaigns.items() if campaign is None]:
+            raise SystemExit(f"this home has no campaign {missing[0]}")
+        found = [campaign for campaign in campaigns.values() if campaign]
+        runs = [run for campaign in found for run in runs_of(home, campaign) if run and run.attempts]
+    arms = [arm.name for arm in found[0].arms]
     places = [attempt.evidence.environment for run in runs for attempt in run.attempts if attempt.evidence.timing]
     rows = [row(run) for run in runs]
     write_result(

@@ -43,6 +43,11 @@ MEMORY_CHARACTERS = 300
 """Of what torch says about a full memory: who has how much of it."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
+ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
+"""A process has one hardware queue instead of eight, and begins in half the time: NVIDIA's driver makes them one after
+another, for all GPUs of a machine (pool-gpus.json). Only work on several streams needs more."""
+STREAM = "stream"
+"""A source with this word may work on several."""
 
 
 class Gpu(TimingDevice):
@@ -138,10 +143,14 @@ class Gpu(TimingDevice):
             "readable": READABLE,
             "writable": (*WRITABLE, *settings.pop("writable", ())),
             "devices": device_files(self._nvml.minor if self._nvml else None),
-            "environment": {**self._environment, **settings.pop("environment", {})},
+            "environment": {**self._environment, **self._queues(candidate), **settings.pop("environment", {})},
             "warm_pool": self._warm_pool if self._has_room else None,
         }
         return super().trial(candidate, language.model_copy(update={"adapter": adapter}), **{**own, **settings})
+
+    def _queues(self, candidate: Candidate) -> dict[str, str]:
+        sources = f"{candidate.source} {self.setup.task.source}".lower()
+        return {} if STREAM in sources else ONE_QUEUE
 
     @cached_property
     def _warm_pool(self) -> WarmPool:

@@ -182,6 +182,28 @@ def test_a_worker_sees_only_the_gpu_that_is_judged_on(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("source", "reference", "queues"),
+    [
+        ("kernel[grid](x)", "class Model: pass\n", "1"),
+        ("side = torch.cuda.Stream()", "class Model: pass\n", None),
+        ("kernel[grid](x)", "side = torch.cuda.Stream()\n", None),
+    ],
+    ids=["one stream", "a candidate with streams", "a reference with streams"],
+)
+def test_a_worker_has_one_hardware_queue_unless_a_source_names_streams(
+    source: str, reference: str, queues: str | None
+) -> None:
+    task = PLAIN.model_copy(update={"source": reference})
+    device = Gpu(Setup(task, None, interface((8, 8), "float32"), "this-gpu", H200, [], 0, 1.0))
+    vars(device).update(_nvml=Nvml("GPU-1"), _memory=None, _plan=SimpleNamespace(total=0))
+
+    trial = device.trial(Candidate(language="torch", source=source), TORCH)
+
+    assert trial.environment.get("CUDA_DEVICE_MAX_CONNECTIONS") == queues
+
+
+@pytest.mark.usefixtures("library")
 def test_a_worker_sees_all_gpus_if_none_can_be_told_apart(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(LIBRARY, "nvmlDeviceGetMinorNumber", lambda *_: NOT_SUPPORTED)
 
