@@ -100,7 +100,7 @@ def config_of(guard: Guard) -> uvicorn.Config:
     return uvicorn.Config(
         guard, http=Protocol, h11_max_incomplete_event_size=HEAD_BYTES, limit_concurrency=CONNECTIONS, ws="none",
         log_level="warning", access_log=False, server_header=False, proxy_headers=False, lifespan="on",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=1, timeout_keep_alive=HEAD_S,
     )  # fmt: skip
 
 

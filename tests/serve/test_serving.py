@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 from eval.machine import sandbox_level
 from kb.catalog import write_lock
 from kb.runs.journal import Plan, Runs, SynthesizerKind
-from kb.serve import application, lanes, reading, uploads
+from kb.serve import application, lanes, reading, server, uploads
 from kb.serve.calls import CALLS
 from kb.serve.people import People, Role
 from kb.settings import Settings
@@ -72,6 +72,10 @@ def author(client: TestClient, team: Team) -> Caller:
 @pytest.fixture
 def curator(client: TestClient, team: Team) -> Caller:
     return Caller(client, team, CURATOR)
+
+
+def test_an_idle_connection_is_kept_longer_than_clients_use_it_again(team: Team) -> None:
+    assert server.config_of(team.guard).timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
 
 
 def test_the_calls_are_listed_with_their_arguments(client: TestClient, team: Team) -> None:
