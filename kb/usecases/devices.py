@@ -52,7 +52,7 @@ def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextM
     if not plan.devices:
         return judge_for(home, plan.task, plan.target, plan.language)
     cards = _cards(home, plan, timed_on(run) if run else "")
-    home.notify(f"on {', '.join(map(str, cards))}")
+    home.notify(f"kb judges on {', '.join(map(str, cards))}")
     judge, first = judges_for(home, plan.task, plan.target, plan.language), cards[0].environment()
 
     def start(environment: Mapping[str, str]) -> LocalJudge:
@@ -62,8 +62,8 @@ def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextM
     return JudgesOnCards(start, cards, home.notify) if len(cards) > 1 else start(first)
 
 
-def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate]) -> None:
-    pack(home, folder, [entry_of(run, Proposal(candidate=candidate)) for candidate in candidates])
+def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate], known: str) -> None:
+    pack(home, folder, [entry_of(run, Proposal(candidate=candidate), known) for candidate in candidates])
 
 
 def _cards(home: Home, plan: Plan, known: str) -> list[Card]:

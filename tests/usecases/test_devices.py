@@ -142,6 +142,10 @@ def test_a_resumed_run_uses_its_devices_again_or_others_of_their_kind(
     assert max(Counter(attempt.candidate.digest for attempt in run.attempts).values()) == 1
 
 
+def has_verdict(file: Path) -> bool:
+    return file.exists() and file.read_text() != "half"
+
+
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """A pool that judges all but the last candidate of a batch that is to fail; what each round judged."""
@@ -149,7 +153,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
     def judge_batch(folder: Path, tell: Callable[[str], None], devices: str, pool: str) -> int:
         batch = read_batch(folder)
-        waiting = [number for number in batch.entries if not (folder / "verdicts" / str(number)).exists()]
+        waiting = [number for number in batch.entries if not has_verdict(folder / "verdicts" / str(number))]
         judged.append(waiting)
         assert (devices, pool) == ("0", "ray://head:10001")
         for number in waiting:
@@ -214,3 +218,33 @@ def test_a_run_that_is_judged_here_goes_to_no_pool(kb: KnowledgeBase, started: S
     run = stopped_after(kb, author, 1)
     with pytest.raises(RunError, match="not by a pool"):
         kb.resume(run, pool="ray")
+
+
+def test_all_batches_of_a_run_are_for_the_kind_that_timed_the_first_also_if_the_journal_has_no_time_yet(
+    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], tmp_path: Path
+) -> None:
+    """The first kernel is refused, and the second answer cannot be read: it is asked for again after the third."""
+    for number, text in enumerate((f"{PLANS}\n```python\nright = 1 // wrong\n```\n", "I cannot.\n")):
+        (tmp_path / "answers" / f"{number}.md").write_text(text)
+    run = kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
+
+    first, second = (read_batch(run.folder / "batches" / str(number)) for number in (1, 2))
+    assert {entry.timed_on for entry in first.entries.values()} == {""}
+    assert not run.attempts[0].evidence.passed
+    assert {entry.timed_on for entry in second.entries.values()} == {machine_kind()}
+
+
+def test_a_damaged_verdict_is_made_again(
+    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KILLED", "1")
+    with pytest.raises(KeyboardInterrupt):
+        kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
+    (run,) = kb.runs
+    monkeypatch.delenv("KILLED")
+    damaged = run.folder / "batches" / "1" / "verdicts" / "1"
+    damaged.write_text("half")
+
+    kb.resume(run)
+    assert rounds[1] == [1, 2, 3]
+    assert run.ended
