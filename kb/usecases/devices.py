@@ -30,12 +30,12 @@ def must_have_devices(home: Home, plan: Plan) -> None:
     if not (plan.devices or plan.pool):
         return
     if plan.language not in timed_languages(home.targets.isa(plan.target)):
-        hint = "leave --devices, --pool and KB_POOL out"
+        hint = "leave --devices and --pool out; if KB_POOL is set, add --pool ''"
         raise JudgeError(f"no device times {plan.language} kernels for {plan.target}", hint=hint)
     if not plan.pool:
         _cards(home, plan, "")
     elif plan.synthesizer is not SynthesizerKind.AUTHORS:
-        hint = "name an --author, or leave --pool and KB_POOL out"
+        hint = "name an --author, or leave --pool out; if KB_POOL is set, add --pool ''"
         raise JudgeError("a pool judges what authors write, and tunes nothing", hint=hint)
     elif not is_installed("ray"):
         raise MissingLibraryError("ray")
