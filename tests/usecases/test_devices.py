@@ -88,6 +88,17 @@ def test_judges_start_on_the_named_devices_of_one_kind(
     assert run.ended
 
 
+@pytest.mark.parametrize(("devices", "is_named"), [("2", True), ("1", False)])
+def test_prompts_describe_the_first_device_of_this_machine_unless_one_of_another_kind_judges(
+    kb: KnowledgeBase, started: Started, author: str, devices: str, is_named: bool
+) -> None:
+    run = kb.optimize(on(kb, author, devices=devices, evaluations=1))
+
+    prompt = run.prompt(1)
+    assert prompt
+    assert ("A GPU of this target runs and times it" in prompt.text) == is_named
+
+
 @pytest.mark.parametrize(
     ("asked", "given", "error", "why"),
     [
