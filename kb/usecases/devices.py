@@ -57,7 +57,8 @@ def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextM
 
     def start(environment: Mapping[str, str]) -> LocalJudge:
         """One stays for the next command: there is one place for it."""
-        return judge(environment=environment, stay=stay_of(home, environment) if environment == first else None)
+        stay = stay_of(home, environment) if environment == first else None
+        return judge(environment=environment, stay=stay, toolchain=None)  # the first GPU may be of another kind
 
     return JudgesOnCards(start, cards, home.notify) if len(cards) > 1 else start(first)
 

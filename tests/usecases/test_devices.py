@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from eval.batch.pack import read_batch
+from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import machine_kind
 from kb.errors import BatchError, JudgeError, KbError, MissingLibraryError, RunError
 from kb.runs.journal import Run
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Task
+from kb.usecases.devices import judge_of
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.eval.batches import MIXED, verdict_on, write_verdict
 from tests.eval.judging import needs_linux
@@ -32,8 +34,10 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
     class Judge:
         interface = INTERFACE
 
-        def __init__(self, task: Task, *, environment: Mapping[str, str] | None = None, **_: Any) -> None:
-            self.card = (environment or {}).get("CUDA_VISIBLE_DEVICES", "")
+        def __init__(
+            self, task: Task, *, environment: Mapping[str, str] | None = None, toolchain: object = None, **_: object
+        ) -> None:
+            self.card, self.toolchain = (environment or {}).get("CUDA_VISIBLE_DEVICES", ""), toolchain
             found.append(self.card)
 
         def __enter__(self) -> "Judge":
@@ -97,6 +101,14 @@ def test_prompts_describe_the_first_device_of_this_machine_unless_one_of_another
     prompt = run.prompt(1)
     assert prompt
     assert ("A GPU of this target runs and times it" in prompt.text) == is_named
+
+
+def test_a_named_device_judges_and_no_toolchain_although_one_serves_the_target(
+    kb: KnowledgeBase, started: Started, author: str
+) -> None:
+    assert isinstance(kb.toolchains.judges("h100")["cuda"], ToolchainLanguage)
+    with judge_of(kb, on(kb, author, devices="2", language="cuda")) as judge:
+        assert vars(judge) == {"card": "three", "toolchain": None}
 
 
 @pytest.mark.parametrize(
