@@ -21,7 +21,7 @@ from kb.usecases.briefing import brief
 from kb.usecases.devices import judge_of, must_have_devices, named_chip
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, kept_interface, written_in
+from kb.usecases.judging import interface_of, kept_interface, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Notes, Seat
@@ -128,7 +128,7 @@ def submit(
     seen, tried = _open_to(home, run.plan), run.tried
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     before = next(iter(run.verdicts(loop.same_program(said.candidate)).values()), None)
-    with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
+    with judge_of(seen, run.plan, run) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
     kept = "this kernel was judged before: this is its earlier verdict, which counts once"

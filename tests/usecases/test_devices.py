@@ -271,3 +271,11 @@ def test_a_damaged_verdict_is_made_again(
     kb.resume(run)
     assert rounds[1] == [1, 2, 3]
     assert run.ended
+
+
+def test_an_answer_that_is_handed_in_is_judged_on_the_devices_of_the_plan(
+    kb: KnowledgeBase, started: Started, author: str
+) -> None:
+    run = kb.runs.start(on(kb, author, authors=[], synthesizer="external", devices="1"))
+    kb.submit(run, Candidate(language="triton", source="right = 1\n"))
+    assert started == ["two"]
