@@ -119,14 +119,14 @@ class Spreading:
             return False
         if not self._waiting or now > self._seen + MACHINE_S:
             return True
-        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
-        whose = f"the cards of {', '.join(unknown[:MOST_NAMED])}{more}"
+        names = ", ".join(unknown[:MOST_NAMED]) + " and others" * (len(unknown) > MOST_NAMED)
         if unknown and now > self._judged + CARDS_S:
-            self._tell(f"kb waits no longer for {whose}")
+            self._tell(f"kb waits no longer for {names}")
             return True
         if unknown and now > self._judged + MACHINE_S and not self._is_told:
             self._is_told = True
-            self._tell(f"kb waits {(CARDS_S - MACHINE_S) / 60:.0f} minutes for {whose}: other work may hold them")
+            left = (CARDS_S - MACHINE_S) / 60
+            self._tell(f"kb waits {left:.0f} minutes for {names}, whose cards other work may hold")
         return False
 
     def _hand_out(self) -> None:

@@ -1,17 +1,15 @@
 """Judges the candidates of one task on several cards at the same time, each by a judge that stays for the next one."""
 
-import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from functools import partial
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any, NamedTuple, Self
 
-from eval.machine import usable_cores
-from eval.pool.cards import Card
+from eval.pool.cards import Card, start_judges
 from kb.errors import CanaryError
 from kb.types.evidence import Estimate, Evidence
 from kb.types.kernels import Candidate, Interface
@@ -54,13 +52,12 @@ class JudgesOnCards:
         self._asked, self._waiting = dict[tuple[str, bool], Asked](), SimpleQueue[Asked | None]()
         self._failure: Exception | None = None
         self._described = Future[Interface]()
-        cores = usable_cores()
-        own = [cores[number :: len(cards)] or cores for number in range(len(cards))]
-        # The workers of a judge end with the thread that started it, and daemons end with the process.
-        self._threads = [Thread(target=self._serve, args=each, daemon=True) for each in zip(cards, own, strict=True)]
-        for thread in self._threads:
-            thread.start()
-        self.interface = self._described.result()
+        self._threads = start_judges([partial(self._serve, card) for card in cards])
+        try:
+            self.interface = self._described.result()
+        except BaseException:  # an interrupt, or no judge starts
+            self._close()
+            raise
 
     def expect(self, candidate: Candidate, *, estimate: bool = False) -> Future[Any]:
         """Begin with this as soon as a card is free, unless it was begun before; return what will be found."""
@@ -90,14 +87,8 @@ class JudgesOnCards:
         finally:
             self._asked.pop((candidate.digest, estimate), None)  # who asks again wants another answer
 
-    def _serve(self, card: Card, cores: Sequence[int]) -> None:
-        """Have a judge on a card, and another one if that fails.
-
-        Args:
-            cores: The judge and all that it starts run on these: what other cards' judges do is no work of others.
-        """
-        if sys.platform == "linux":
-            os.sched_setaffinity(0, cores)  # of this thread and what it starts
+    def _serve(self, card: Card) -> None:
+        """Have a judge on a card, and another one if that fails."""
         try:
             while not self._is_closed:
                 with self._start(card.environment()) as judge:
@@ -127,7 +118,7 @@ class JudgesOnCards:
                 self._tell(f"{card} is taken out: {error}")
                 return
             self._failure = error
-            for future in (self._described, *(asked.found for asked in self._asked.values())):
+            for future in (self._described, *(asked.found for asked in self._asked.copy().values())):
                 if not future.done():
                     future.set_exception(error)
 
@@ -136,12 +127,14 @@ class JudgesOnCards:
 
     def __exit__(self, *error: object) -> None:
         """End. A judge that is at work ends after its candidate, or with this process."""
+        self._close()
+        for thread in self._threads:
+            thread.join(END_S / len(self._threads))
+
+    def _close(self) -> None:
         self._is_closed = True
         for _ in self._threads:
             self._waiting.put(None)
-        until = time.monotonic() + END_S
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
 
 
 def _answered(judge: Judge, asked: Asked) -> Evidence | Estimate:

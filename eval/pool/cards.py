@@ -1,13 +1,17 @@
 """The cards of a pool: which were chosen, and which candidates each kind of them judges."""
 
+import os
 import platform
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
-from eval.machine import CHOOSES_GPU, machine_kind, present_gpus
+from eval.machine import CHOOSES_GPU, machine_kind, present_gpus, usable_cores
 from eval.pool.turns import TURNS
 from eval.worker.gpu_driver import SHARE
 from kb.errors import BatchError
@@ -110,14 +114,13 @@ def of_one_kind(cards: Sequence[Card], isa: Isa, target: str, known: str = "") -
     Raises:
         BatchError: there is none.
     """
-    plain = replace(isa, lanes=None)
-    kinds = Counter(card.kind for card in cards if card.isa == plain)
-    kind = known or next((kind for kind, _ in kinds.most_common(1)), "")
-    if kind not in kinds:
+    fitting = [card for card in cards if card.isa == replace(isa, lanes=None)]
+    kinds = [known] if known else [kind for kind, _ in Counter(card.kind for card in fitting).most_common(1)]
+    if not (chosen := [card for card in fitting if card.kind in kinds]):
         which = f"no {known}, which timed this run" if known else f"no {target}"
         hint = "continue it where that is, or start another run" if known else "leave --devices out to have it compiled"
         raise BatchError(f"of {', '.join(map(str, cards))} there is {which}", hint=hint)
-    return [card for card in cards if card.isa == plain and card.kind == kind]
+    return chosen
 
 
 def parts(jobs: Sequence[Job], cards: int) -> list[list[Job]]:
@@ -127,3 +130,22 @@ def parts(jobs: Sequence[Job], cards: int) -> list[list[Job]]:
         by_judge[job.task].append(job)
     most = -(-len(jobs) // cards)
     return [own[at : at + most] for own in by_judge.values() for at in range(0, len(own), most)]
+
+
+def start_judges(judges: Sequence[Callable[[], None]]) -> list[Thread]:
+    """Start each in a thread, which has cores of its own, as has all that it starts: no judge disturbs another there.
+
+    The system ends a judge with the thread that started it, and these threads end with the process.
+    """
+    cores = usable_cores()
+
+    def run(number: int, judge: Callable[[], None]) -> None:
+        if sys.platform == "linux":
+            with suppress(OSError):  # this thread lost these cores meanwhile, and has others
+                os.sched_setaffinity(0, cores[number :: len(judges)] or cores)
+        judge()
+
+    threads = [Thread(target=run, args=each, daemon=True) for each in enumerate(judges)]
+    for thread in threads:
+        thread.start()
+    return threads

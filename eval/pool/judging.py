@@ -5,17 +5,15 @@ again after all others, by one judge alone. So is what a card has judged since i
 another card of its kind.
 """
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
 from typing import NamedTuple
 
 from eval.machine import usable_cores
-from eval.pool.cards import Card, Job, parts
+from eval.pool.cards import Card, Job, parts, start_judges
 from eval.pool.turns import TURNS
 from kb.errors import CanaryError, KbError, TaskError
 from kb.types.evidence import Evidence, Outcome
@@ -92,22 +90,12 @@ class Judging:
         self, judges: Sequence[tuple[Card, Environment]], queues: Mapping[str, Iterator[list[Job]]]
     ) -> Iterator[Found]:
         """What the judges find at the same time. They take turns at the queue of their kind."""
-        cores = usable_cores()
-        for number, (card, environment) in enumerate(judges):
-            own = cores[number :: len(judges)] or cores
-            # The system ends a judge with the thread that started it, and daemons end with the process.
-            Thread(target=self._judge, args=(card, environment, queues[card.kind], own), daemon=True).start()
+        start_judges([partial(self._judge, card, environment, queues[card.kind]) for card, environment in judges])
         for _ in judges:
             yield from iter(self._found.get, None)
 
-    def _judge(self, card: Card, environment: Environment, queue: Iterator[list[Job]], cores: Sequence[int]) -> None:
-        """Judge on one card, while it passes its canaries.
-
-        Args:
-            cores: The judge and all that it starts run on these: what other cards' judges do is no work of others.
-        """
-        if sys.platform == "linux":
-            os.sched_setaffinity(0, cores)  # of this thread and what it starts
+    def _judge(self, card: Card, environment: Environment, queue: Iterator[list[Job]]) -> None:
+        """Judge on one card, while it passes its canaries."""
         try:
             for part in queue:
                 while part and not card.failure:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kb.cli.authors import Allowed, Authors, allowed_authors
-from kb.cli.output import Devices, Json, Pool, notify, open_kb, show, show_result
+from kb.cli.output import Json, Pool, notify, open_kb, show, show_result
 
 if TYPE_CHECKING:
     from kb.types.protocols import Attempt
@@ -220,7 +220,10 @@ def optimize(
         Literal["none", "learnt", "random"],
         typer.Option(metavar="WHICH", help="Rules that authors get: none, learnt, or as many at random, to compare."),
     ] = "learnt",
-    devices: Devices = "",
+    devices: Annotated[
+        str,
+        typer.Option(metavar="DEVICES", help="Judge on these: numbers or uuids of GPUs, cpu, or all (default: one)."),
+    ] = "",
     pool: Pool = "",
     as_json: Json = False,
 ) -> None:

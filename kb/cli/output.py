@@ -30,9 +30,6 @@ Target = Annotated[
     str | None, typer.Option("--target", "-t", metavar="TARGET", help="A chip or family, by name or alias.")
 ]
 Pool = Annotated[str, typer.Option(envvar="KB_POOL", metavar="POOL", help="A cluster judges: ray or ray://HOST:PORT.")]
-Devices = Annotated[
-    str, typer.Option(metavar="DEVICES", help="Judge on these: numbers or uuids of GPUs, cpu, or all (default: one).")
-]
 TargetName = Annotated[str, typer.Argument(metavar="TARGET", help="A chip or family, by name or alias.")]
 
 

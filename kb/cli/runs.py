@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kb.cli.interrupts import interruptible
-from kb.cli.output import Devices, Json, counted, notify, notify_all, open_kb, show, show_result, show_wrapped
+from kb.cli.output import Json, counted, notify, notify_all, open_kb, show, show_result, show_wrapped
 from kb.errors import RunError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def show_run(
 def resume_run(
     name: Annotated[str, typer.Argument(metavar="RUN", help="The id of the run or the end of it.")],
     minutes: Annotated[float | None, typer.Option(min=0, metavar="M", help="Stop after M minutes.")] = None,
-    devices: Devices = "",
+    devices: Annotated[str, typer.Option(metavar="DEVICES", help="Judge on these instead, of the same kind.")] = "",
     pool: Annotated[str, typer.Option(metavar="POOL", help="Another address of the run's pool.")] = "",
     as_json: Json = False,
 ) -> None:

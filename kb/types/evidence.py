@@ -148,25 +148,24 @@ class Bottleneck(Recorded):
     @property
     def bound(self) -> float:
         """Share of the lower roof by the rates alone; 0 if it exceeds them."""
-        return max((share for share in (self.memory, self.compute) if share <= ABOVE_ROOF), default=0.0)
+        return max((share for share in self._rates.values() if share <= ABOVE_ROOF), default=0.0)
 
     @property
     def kind(self) -> Literal["memory", "compute", "latency"]:
-        """The rate that limits it; `latency` if it reaches half of none. Records of earlier versions hold it."""
+        """The rate that limits it; `latency` if it reaches half of neither. Records of earlier versions hold a kind."""
         return "latency" if self.bound < 0.5 else "memory" if self.bound == self.memory else "compute"
 
     @property
     def exceeded(self) -> tuple[str, ...]:
         """The rates that it exceeds by more than noise: their bounds count work that the candidate does not do."""
-        rates = {"memory": self.memory, "compute": self.compute}
-        return tuple(f"the {name} rate" for name, share in rates.items() if share > ABOVE_ROOF)
+        return tuple(rate for rate, share in self._rates.items() if share > ABOVE_ROOF)
+
+    @property
+    def _rates(self) -> dict[str, float]:
+        return {"the memory rate": self.memory, "the compute rate": self.compute}
 
     def __str__(self) -> str:
-        shares = {
-            "the memory rate": self.memory,
-            "the compute rate": self.compute,
-            "what torch reaches here": self.reachable,
-        }
+        shares = {**self._rates, "what torch reaches here": self.reachable}
         reached = [f"{share:.0%} of {what}" for what, share in shares.items() if share and what not in self.exceeded]
         said = f"{self.kind}-bound: it reaches {' and '.join(reached)}" if reached else "what limits it is not known"
         return "; ".join((said, *(AVOIDED.format(what) for what in self.exceeded)))

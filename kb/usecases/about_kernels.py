@@ -84,7 +84,7 @@ class AboutKernels(AboutFacts):
             evaluations: Most candidates to judge (default: 24 with authors, else 8).
             rules: Which rules the authors get: `none`, `learnt`, or as many at `random`.
             near_roof: Share of the reachable roof at which the run stops.
-            devices: Those of this machine that judge, at the same time (default: the first that fits); `all` for all.
+            devices: Those of this machine that judge at the same time (default: its first GPU, or its CPU), or `all`.
             pool: The Ray cluster that judges instead, which tunes nothing; `devices` are then those of each machine.
 
         Raises:
@@ -204,14 +204,9 @@ class AboutKernels(AboutFacts):
         return optimize(self, plan, minutes=minutes, on_start=on_start)
 
     def resume(
-        self,
-        run: Run,
-        *,
-        minutes: float | None = None,
-        on_start: OnStart | None = None,
-        devices: str = "",
-        pool: str = "",
-    ) -> None:
+        self, run: Run, *, minutes: float | None = None, on_start: OnStart | None = None,
+        devices: str = "", pool: str = "",
+    ) -> None:  # fmt: skip
         """Continue a run that `optimize` started, on the same devices or others of their kind. Errors as there."""
         from kb.usecases.running import resume
 

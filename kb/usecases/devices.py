@@ -8,6 +8,7 @@ from pathlib import Path
 from eval.batch.in_rounds import JudgesInRounds
 from eval.devices.registry import timed_languages
 from eval.judge.driver import LocalJudge
+from eval.machine import machine_kind
 from eval.pool.ahead import JudgesOnCards
 from eval.pool.cards import Card, chosen_cards, of_one_kind
 from kb.errors import JudgeError, MissingLibraryError, is_installed
@@ -29,14 +30,13 @@ def must_have_devices(home: Home, plan: Plan) -> None:
     """
     if not (plan.devices or plan.pool):
         return
+    out = "leave --devices and --pool out; if KB_POOL is set, add --pool ''"
     if plan.language not in timed_languages(home.targets.isa(plan.target)):
-        hint = "leave --devices, --pool and KB_POOL out"
-        raise JudgeError(f"no device times {plan.language} kernels for {plan.target}", hint=hint)
+        raise JudgeError(f"no device times {plan.language} kernels for {plan.target}", hint=out)
     if not plan.pool:
         _cards(home, plan, "")
     elif plan.synthesizer is not SynthesizerKind.AUTHORS:
-        hint = "name an --author, or leave --pool and KB_POOL out"
-        raise JudgeError("a pool judges what authors write, and tunes nothing", hint=hint)
+        raise JudgeError("a pool judges what authors write, and tunes nothing", hint=f"name an --author, or {out}")
     elif not is_installed("ray"):
         raise MissingLibraryError("ray")
 
@@ -52,18 +52,27 @@ def judge_of(home: Home, plan: Plan, run: Run | None = None) -> AbstractContextM
     if not plan.devices:
         return judge_for(home, plan.task, plan.target, plan.language)
     cards = _cards(home, plan, timed_on(run) if run else "")
-    home.notify(f"on {', '.join(map(str, cards))}")
+    home.notify(f"kb judges on {', '.join(map(str, cards))}")
     judge, first = judges_for(home, plan.task, plan.target, plan.language), cards[0].environment()
 
     def start(environment: Mapping[str, str]) -> LocalJudge:
         """One stays for the next command: there is one place for it."""
-        return judge(environment=environment, stay=stay_of(home, environment) if environment == first else None)
+        stay = stay_of(home, environment) if environment == first else None
+        return judge(environment=environment, stay=stay, toolchain=None)  # the first GPU may be of another kind
 
     return JudgesOnCards(start, cards, home.notify) if len(cards) > 1 else start(first)
 
 
-def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate]) -> None:
-    pack(home, folder, [entry_of(run, Proposal(candidate=candidate)) for candidate in candidates])
+def named_chip(home: Home, plan: Plan) -> str | None:
+    """The chip that prompts name as what judges; None where it is this machine's CPU or first GPU: they describe it."""
+    if plan.devices and not plan.pool:
+        is_other = _cards(home, plan, "")[0].kind not in (machine_kind(), chosen_cards()[0].kind)
+        return plan.target if is_other else None
+    return plan.target if plan.pool else None
+
+
+def _pack(home: Home, run: Run, folder: Path, candidates: Sequence[Candidate], known: str) -> None:
+    pack(home, folder, [entry_of(run, Proposal(candidate=candidate), known) for candidate in candidates])
 
 
 def _cards(home: Home, plan: Plan, known: str) -> list[Card]:

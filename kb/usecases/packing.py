@@ -34,9 +34,10 @@ def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
     return pack(home, folder, entries)
 
 
-def entry_of(run: Run, proposal: Proposal) -> Entry:
-    """A candidate of a run, with the kind of card that has timed others."""
-    return Entry(run=run.id, task=run.plan.task, target=run.plan.target, proposal=proposal, timed_on=timed_on(run))
+def entry_of(run: Run, proposal: Proposal, known: str = "") -> Entry:
+    """A candidate of a run, with the kind of card that has timed others: of the journal, or else the known one."""
+    kind = timed_on(run) or known
+    return Entry(run=run.id, task=run.plan.task, target=run.plan.target, proposal=proposal, timed_on=kind)
 
 
 def timed_on(run: Run) -> str:

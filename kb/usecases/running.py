@@ -18,10 +18,10 @@ from kb.types.protocols import Attempt, Judge, RecalledSkill, Request, Stage
 from kb.types.terms import Terms
 from kb.usecases.authors import AuthorSpec, held_back, must_be_paid, open_to, seats_of
 from kb.usecases.briefing import brief
-from kb.usecases.devices import judge_of, must_have_devices
+from kb.usecases.devices import judge_of, must_have_devices, named_chip
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
-from kb.usecases.judging import interface_of, judge_for, kept_interface, written_in
+from kb.usecases.judging import interface_of, kept_interface, written_in
 from kb.usecases.sheets import with_sheets
 from kb.usecases.terms import terms_of
 from synth.authors.asking import Desk, Notes, Seat
@@ -128,7 +128,7 @@ def submit(
     seen, tried = _open_to(home, run.plan), run.tried
     loop, earlier = loop_of(seen, run, on_attempt), len(run.published)
     before = next(iter(run.verdicts(loop.same_program(said.candidate)).values()), None)
-    with judge_for(seen, run.plan.task, run.plan.target, run.plan.language) as judge:
+    with judge_of(seen, run.plan, run) as judge:
         evidence = loop.submit(said.candidate, judge, note=note or said.note, tune=tune)
         following = None if run.ended else loop.prompt(judge.interface)
     kept = "this kernel was judged before: this is its earlier verdict, which counts once"
@@ -153,28 +153,17 @@ def optimize(
     """
     _must_not_be_by_hand(plan)
     plan = _checked(home, plan)
-    seen = _open_to(home, plan)
-    if plan.pool:
-        run = home.runs.start(plan)
-        resume(home, run, minutes=minutes, on_start=on_start, share=share)
-        return run
-    with judge_of(seen, plan) as judge:
-        run = home.runs.start(plan)
-        synthesizer = _synthesizer(home, run, share)
-        _drive(loop_of(seen, run, on_start and on_start(run)), synthesizer, judge, minutes, share)
+    run = home.runs.start(plan) if plan.pool else None  # its folder has the batches
+    with judge_of(_open_to(home, plan), plan, run) as judge:
+        run = run or home.runs.start(plan)
+        _drive(home, run, plan, judge, minutes, on_start, share)
     return run
 
 
 def resume(
-    home: Home,
-    run: Run,
-    *,
-    minutes: float | None,
-    on_start: OnStart | None,
-    share: Amounts | None = None,
-    devices: str = "",
-    pool: str = "",
-) -> None:
+    home: Home, run: Run, *, minutes: float | None, on_start: OnStart | None, share: Amounts | None = None,
+    devices: str = "", pool: str = "",
+) -> None:  # fmt: skip
     """Continue a run that `optimize` started. Arguments as there, and as in `KnowledgeBase.resume`."""
     _must_not_be_by_hand(run.plan)
     run.must_be_open()
@@ -182,10 +171,8 @@ def resume(
         raise RunError(f"run {run.id} is judged on its machine, not by a pool", hint="start another run with --pool")
     plan = run.plan.model_copy(update={"devices": devices or run.plan.devices, "pool": pool or run.plan.pool})
     must_have_devices(home, plan)
-    synthesizer, seen = _synthesizer(home, run, share), _open_to(home, plan)
-    with judge_of(seen, plan, run) as judge:
-        loop = loop_of(seen, run, on_start and on_start(run), device=plan.target if plan.pool else None)
-        _drive(loop, synthesizer, judge, minutes, share)
+    with judge_of(_open_to(home, plan), plan, run) as judge:
+        _drive(home, run, plan, judge, minutes, on_start, share)
 
 
 def start_carried(home: Home, plan: Plan) -> Run:
@@ -204,13 +191,16 @@ def carried(home: Home, run: Run, share: Amounts, device: str | None) -> tuple[L
 
 
 def _drive(
-    loop: Loop, synthesizer: Synthesizer | None, judge: Judge, minutes: float | None, share: Amounts | None
-) -> None:
+    home: Home, run: Run, plan: Plan, judge: Judge, minutes: float | None, on_start: OnStart | None,
+    share: Amounts | None,
+) -> None:  # fmt: skip
     """Continue a run, and write its best kernel as a file that runs without kb, however the run stops."""
+    synthesizer = _synthesizer(home, run, share)
+    loop = loop_of(_open_to(home, plan), run, on_start and on_start(run), device=named_chip(home, plan))
     try:
         loop.optimize(synthesizer, judge, minutes=minutes, share=share or NO_LIMIT)
     finally:
-        run, best = loop.run, loop.run.best
+        best = run.best
         if best and best.evidence.timing:
             text = kernel_file(run.plan.task, best.candidate, best.evidence, judge.interface)
             if text:

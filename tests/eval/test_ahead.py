@@ -131,3 +131,26 @@ def test_one_kind_of_card_judges_a_run(known: str, kind: str, names: list[str]) 
 def test_no_other_kind_of_card_judges(isa: Isa, known: str, why: str) -> None:
     with pytest.raises(BatchError, match=why):
         of_one_kind(TWO, isa, "mi300x", known)
+
+
+def test_an_interrupt_before_the_first_judge_has_started_leaves_no_judge(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_start, ended = threading.Event(), threading.Semaphore(0)
+
+    class Slow(FakeJudge):
+        def __exit__(self, *error: object) -> None:
+            ended.release()
+
+    def slow(environment: Mapping[str, str]) -> Slow:
+        may_start.wait(10)
+        return Slow(TASK, target="h100", environment=environment)
+
+    def interrupted(future: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eval.pool.ahead.Future.result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        JudgesOnCards(slow, fresh(), print)
+    may_start.set()
+    assert all(ended.acquire(timeout=10) for _ in TWO)

@@ -227,8 +227,8 @@ def test_machines_whose_cards_stay_unknown_are_named_and_waited_for_a_stated_tim
 
     assert left == 1
     assert told == [
-        "kb waits 0 minutes for the cards of node0 and 1 more: other work may hold them",
-        "kb waits no longer for the cards of node0 and 1 more",
+        "kb waits 0 minutes for node0 and others, whose cards other work may hold",
+        "kb waits no longer for node0 and others",
         "1 of 1: row-sum for h100: no such device judges here",
     ]
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from eval.batch.pack import read_batch
+from eval.languages.toolchain import ToolchainLanguage
 from eval.machine import machine_kind
 from kb.errors import BatchError, JudgeError, KbError, MissingLibraryError, RunError
 from kb.runs.journal import Run
 from kb.types.evidence import Evidence
 from kb.types.kernels import Candidate, Task
+from kb.usecases.devices import judge_of
 from kb.usecases.knowledge_base import KnowledgeBase
 from tests.eval.batches import MIXED, verdict_on, write_verdict
 from tests.eval.judging import needs_linux
@@ -32,8 +34,10 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Started:
     class Judge:
         interface = INTERFACE
 
-        def __init__(self, task: Task, *, environment: Mapping[str, str] | None = None, **_: Any) -> None:
-            self.card = (environment or {}).get("CUDA_VISIBLE_DEVICES", "")
+        def __init__(
+            self, task: Task, *, environment: Mapping[str, str] | None = None, toolchain: object = None, **_: object
+        ) -> None:
+            self.card, self.toolchain = (environment or {}).get("CUDA_VISIBLE_DEVICES", ""), toolchain
             found.append(self.card)
 
         def __enter__(self) -> "Judge":
@@ -86,6 +90,25 @@ def test_judges_start_on_the_named_devices_of_one_kind(
     assert sorted(started) == cards
     assert len(run.attempts) == 4
     assert run.ended
+
+
+@pytest.mark.parametrize(("devices", "is_named"), [("2", True), ("1", False)])
+def test_prompts_describe_the_first_device_of_this_machine_unless_one_of_another_kind_judges(
+    kb: KnowledgeBase, started: Started, author: str, devices: str, is_named: bool
+) -> None:
+    run = kb.optimize(on(kb, author, devices=devices, evaluations=1))
+
+    prompt = run.prompt(1)
+    assert prompt
+    assert ("A GPU of this target runs and times it" in prompt.text) == is_named
+
+
+def test_a_named_device_judges_and_no_toolchain_although_one_serves_the_target(
+    kb: KnowledgeBase, started: Started, author: str
+) -> None:
+    assert isinstance(kb.toolchains.judges("h100")["cuda"], ToolchainLanguage)
+    with judge_of(kb, on(kb, author, devices="2", language="cuda")) as judge:
+        assert vars(judge) == {"card": "three", "toolchain": None}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +165,10 @@ def test_a_resumed_run_uses_its_devices_again_or_others_of_their_kind(
     assert max(Counter(attempt.candidate.digest for attempt in run.attempts).values()) == 1
 
 
+def has_verdict(file: Path) -> bool:
+    return file.exists() and file.read_text() != "half"
+
+
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """A pool that judges all but the last candidate of a batch that is to fail; what each round judged."""
@@ -149,7 +176,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
     def judge_batch(folder: Path, tell: Callable[[str], None], devices: str, pool: str) -> int:
         batch = read_batch(folder)
-        waiting = [number for number in batch.entries if not (folder / "verdicts" / str(number)).exists()]
+        waiting = [number for number in batch.entries if not has_verdict(folder / "verdicts" / str(number))]
         judged.append(waiting)
         assert (devices, pool) == ("0", "ray://head:10001")
         for number in waiting:
@@ -214,3 +241,41 @@ def test_a_run_that_is_judged_here_goes_to_no_pool(kb: KnowledgeBase, started: S
     run = stopped_after(kb, author, 1)
     with pytest.raises(RunError, match="not by a pool"):
         kb.resume(run, pool="ray")
+
+
+def test_all_batches_of_a_run_are_for_the_kind_that_timed_the_first_also_if_the_journal_has_no_time_yet(
+    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], tmp_path: Path
+) -> None:
+    """The first kernel is refused, and the second answer cannot be read: it is asked for again after the third."""
+    for number, text in enumerate((f"{PLANS}\n```python\nright = 1 // wrong\n```\n", "I cannot.\n")):
+        (tmp_path / "answers" / f"{number}.md").write_text(text)
+    run = kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
+
+    first, second = (read_batch(run.folder / "batches" / str(number)) for number in (1, 2))
+    assert {entry.timed_on for entry in first.entries.values()} == {""}
+    assert not run.attempts[0].evidence.passed
+    assert {entry.timed_on for entry in second.entries.values()} == {machine_kind()}
+
+
+def test_a_damaged_verdict_is_made_again(
+    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KILLED", "1")
+    with pytest.raises(KeyboardInterrupt):
+        kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
+    (run,) = kb.runs
+    monkeypatch.delenv("KILLED")
+    damaged = run.folder / "batches" / "1" / "verdicts" / "1"
+    damaged.write_text("half")
+
+    kb.resume(run)
+    assert rounds[1] == [1, 2, 3]
+    assert run.ended
+
+
+def test_an_answer_that_is_handed_in_is_judged_on_the_devices_of_the_plan(
+    kb: KnowledgeBase, started: Started, author: str
+) -> None:
+    run = kb.runs.start(on(kb, author, authors=[], synthesizer="external", devices="1"))
+    kb.submit(run, Candidate(language="triton", source="right = 1\n"))
+    assert started == ["two"]
