@@ -30,24 +30,18 @@ if TYPE_CHECKING:
 
 DEVICE_FILES = ("nvidiactl", "nvidia-uvm", "kfd", "dri")
 """Files of /dev that every process on an NVIDIA or AMD GPU opens. Each NVIDIA GPU has one more; see `device_files`."""
-READABLE = ("/proc/driver/nvidia", "/proc/devices")
-"""What the driver reads when it starts."""
-WRITABLE = ("/proc/self",)
-"""It names its threads there."""
+READABLE, WRITABLE = ("/proc/driver/nvidia", "/proc/devices"), ("/proc/self",)
+"""What the driver reads when it starts, and where it names its threads."""
 AT_ONCE = max(4, len(usable_cores()) // 2)
 """Baselines that start at the same time. Most of the time each compiles on one core; the others are for candidates."""
 ROOMY_BYTES = 32 << 30
 """Least memory of a GPU on which workers stay or start in advance, because each takes about half a GB for the driver's
 context."""
-MEMORY_CHARACTERS = 300
-"""Of what torch says about a full memory: who has how much of it."""
 KEPT = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Environment variables that say where the driver's libraries are, and which GPU is meant."""
 ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
-"""A process has one hardware queue instead of eight, and begins in half the time: NVIDIA's driver makes them one after
+"""With one hardware queue instead of eight a process begins in half the time: NVIDIA's driver makes them one after
 another, for all GPUs of a machine (pool-gpus.json). Only work on several streams needs more."""
-STREAM = "stream"
-"""A source with this word may work on several."""
 
 
 class Gpu(TimingDevice):
@@ -117,7 +111,7 @@ class Gpu(TimingDevice):
         try:
             yield
         except (OutOfMemoryError, DriverError) as error:
-            said = str(error)[:MEMORY_CHARACTERS]
+            said = str(error)[:300]  # who has how much of it
             if self._plan.is_narrow:
                 hint = "make the task's sizes smaller"
                 raise JudgeError(f"this GPU's memory does not suffice to judge it: {said}", hint=hint) from error
@@ -138,19 +132,16 @@ class Gpu(TimingDevice):
 
     def trial(self, candidate: Candidate, language: JudgedLanguage, **settings: Any) -> Trial:
         adapter = language.gpu_adapter or language.adapter
+        queues = {} if "stream" in f"{candidate.source} {self.setup.task.source}".lower() else ONE_QUEUE
         own: dict[str, Any] = {
             "memory": self._memory,
             "readable": READABLE,
             "writable": (*WRITABLE, *settings.pop("writable", ())),
             "devices": device_files(self._nvml.minor if self._nvml else None),
-            "environment": {**self._environment, **self._queues(candidate), **settings.pop("environment", {})},
+            "environment": {**self._environment, **queues, **settings.pop("environment", {})},
             "warm_pool": self._warm_pool if self._has_room else None,
         }
         return super().trial(candidate, language.model_copy(update={"adapter": adapter}), **{**own, **settings})
-
-    def _queues(self, candidate: Candidate) -> dict[str, str]:
-        sources = f"{candidate.source} {self.setup.task.source}".lower()
-        return {} if STREAM in sources else ONE_QUEUE
 
     @cached_property
     def _warm_pool(self) -> WarmPool:
