@@ -84,8 +84,8 @@ def build(settings: Settings, model: str) -> dict[str, float]:
 
 
 def ask(settings: Settings, model: str, queries: np.ndarray, scopes: Sequence[Scopes]) -> dict[str, Any]:
-    """Run all queries in each scope; return milliseconds and best ids by scope, the seconds until the first answer, and
-    the memory."""
+    """Run all queries in each scope. Return the milliseconds and best ids of each scope, the seconds until the first
+    answer, and the memory."""
     began = time.perf_counter()
     with Catalog(settings.home) as catalog:
         indexed = ChromaIndex(catalog, model=model, kept=kept_by(settings))

@@ -92,7 +92,7 @@ class Spreading:
         """Of machines that were asked."""
         self._useless, self._starts = set[str](), Counter[str]()
         self._seen = self._judged = time.monotonic()
-        """When a machine was there, and when one had candidates."""
+        """When kb last saw a machine, and when one last had candidates."""
         self._is_told = False
 
     def verdicts(self) -> Iterator[BatchVerdict]:

@@ -27,7 +27,7 @@ RAY = "ray"
 POLL_S = 1.0
 STARTS = "`ray start --head` starts one here; KB_POOL or --pool names another, as ray://HOST:10001"
 ANSWER_S = 10.0
-"""Wait so long for a connection to an address: Ray itself tries for minutes."""
+"""kb waits so many seconds for a connection to an address. Ray itself would try for minutes."""
 
 
 class Worker:

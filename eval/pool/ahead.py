@@ -72,7 +72,7 @@ class JudgesOnCards:
         return asked.found
 
     def verify(self, candidate: Candidate) -> Evidence:
-        """The evidence on a candidate. Errors as in `Judge`, and CanaryError when no card is left."""
+        """Return the evidence on a candidate. Raises what `Judge` raises, and CanaryError when no card is left."""
         found: Evidence = self._found(candidate, estimate=False)
         return found
 

@@ -116,7 +116,7 @@ def server(homes: Mapping[Tool, Home]) -> MCPServer[Any]:
 
 @cache
 def _described(call: Tool) -> DescribedTool:
-    """A tool as hosts see it, over no home. Its schema takes long to make."""
+    """Describe a tool to hosts, for any home. It is kept, because making its schema takes long."""
     return DescribedTool.from_function(for_agents(call, Home.answer), **call.offered)  # type: ignore[attr-defined]
 
 

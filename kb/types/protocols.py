@@ -171,7 +171,7 @@ class JudgesAhead(Judge, Protocol):
     """Judges several candidates at a time, and begins with what will be asked for."""
 
     settings_at_once: int
-    """How many settings to time at a time; 0 if it times none."""
+    """The judge times so many settings at the same time; 0 if it times none."""
     in_rounds: bool
     """Whether it begins with what it knows when it is asked for a verdict, and takes nothing in before it has that."""
 

@@ -1,4 +1,4 @@
-"""Packs candidates for a machine that has their device."""
+"""Writes candidates into a folder, which a machine with their device can judge."""
 
 import secrets
 from collections.abc import Iterable, Sequence

@@ -193,7 +193,7 @@ class Topics:
 
 @lru_cache(maxsize=8192)  # all prompts ask what the same sentences of sheets and hits name
 def _named(text: str) -> Mapping[str, frozenset[str]]:
-    """The topics that a text names, by kind; kinds of which it names none are left out."""
+    """Find the topics that a text names, by kind. A kind of which it names none is left out."""
     words = topics().words.items()
     found = {kind: frozenset(name for name, word in own.items() if word.search(text)) for kind, own in words}
     return {kind: named for kind, named in found.items() if named}

@@ -137,7 +137,7 @@ def contents(home: Path) -> dict[str, bytes]:
 def test_a_killed_run_continues_to_the_same_journal(
     synthesizer: str, cards: int, kills: int, optimizer: Optimizer, tmp_path: Path
 ) -> None:
-    """Where several cards time settings at the same time, a kill may come between them, and other settings follow."""
+    """A kill may come while several cards time settings; the tuner may then try other settings than without it."""
     clean_home = tmp_path / "clean"
     clean = started(clean_home, synthesizer)
     optimizer.go_on(tmp_path / "warm", started(tmp_path / "warm", synthesizer), synthesizer)

@@ -145,8 +145,7 @@ def stopped_after(kb: KnowledgeBase, author: str, verdicts: int, **given: Any) -
 
     with pytest.raises(KeyboardInterrupt):
         kb.optimize(on(kb, author, **given), on_start=on_start)
-    (run,) = kb.runs
-    return run
+    return next(iter(kb.runs))
 
 
 def test_a_resumed_run_uses_its_devices_again_or_others_of_their_kind(
@@ -204,15 +203,21 @@ def test_a_pool_judges_what_the_authors_answer_in_rounds(
     assert run.published
 
 
-def test_a_pool_that_was_stopped_goes_on_and_judges_nothing_again(
-    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def killed(kb: KnowledgeBase, author: str, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run on a pool that was stopped while its first batch was judged."""
     monkeypatch.setenv("KILLED", "1")
     with pytest.raises(KeyboardInterrupt):
         kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
-    (run,) = kb.runs
-    assert (run.ended, len(run.attempts)) == ("", 0)
     monkeypatch.delenv("KILLED")
+    (run,) = kb.runs
+    return run
+
+
+def test_a_pool_that_was_stopped_goes_on_and_judges_nothing_again(
+    kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = killed(kb, author, monkeypatch)
+    assert (run.ended, len(run.attempts)) == ("", 0)
 
     kb.resume(run)
 
@@ -260,11 +265,7 @@ def test_all_batches_of_a_run_are_for_the_kind_that_timed_the_first_also_if_the_
 def test_a_damaged_verdict_is_made_again(
     kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KILLED", "1")
-    with pytest.raises(KeyboardInterrupt):
-        kb.optimize(on(kb, author, pool="ray://head:10001", devices="0"))
-    (run,) = kb.runs
-    monkeypatch.delenv("KILLED")
+    run = killed(kb, author, monkeypatch)
     damaged = run.folder / "batches" / "1" / "verdicts" / "1"
     damaged.write_text("half")
 
