@@ -35,6 +35,14 @@ def test_the_example_of_a_tunable_parameter_is_valid(language: Language) -> None
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_where_nothing_is_tuned_the_contract_speaks_of_no_tunable_constants(language: Language) -> None:
+    untuned = language.model_copy(update={"tunable": ""})
+
+    assert "tunable" in contract(TASK, INTERFACE, language, Terms())
+    assert "tun" not in contract(TASK, INTERFACE, untuned, Terms()).replace("triton.autotune", "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_for_a_task_without_state_or_arguments_the_contract_says_none(language: Language) -> None:
     empty = Interface(inputs=INTERFACE.inputs, state=(), outputs=INTERFACE.outputs, init=())
 
