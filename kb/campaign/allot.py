@@ -28,7 +28,7 @@ class Standing(Frozen):
     """Share of the roof that its best kernel reaches; None if it is not known."""
     near_roof: float = NEAR_ROOF
     stagnant: int = 0
-    """Rounds in a row without a gain."""
+    """Steps in a row without a gain."""
 
     @property
     def headroom(self) -> float:

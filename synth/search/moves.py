@@ -28,7 +28,8 @@ LARGE = 0.2
 FIXES = 2
 """Most corrections in a row of a refused kernel."""
 STAGNANT = 2
-"""A search is over after so many new kernels in a row without a gain, their corrections and tuning included."""
+"""A search is over after so many steps in a row without a gain, their corrections and tuning included. Drafts do not
+count: of 24 searches whose drafts did, 19 ended after three drafts, before a small step (search-arms-cpu.json)."""
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
 SHARE = 1 / 2
@@ -260,10 +261,11 @@ def _over(state: State, beam: Sequence[int]) -> str:
 
 
 def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
-    """How many rounds in a row brought no gain; each begins with a kernel that is written anew, and not to mend one."""
-    rounds, best = 0, tuple[float, ...]()
+    """How many steps in a row brought no gain; each begins with a kernel that is written after the drafts, not to mend."""
+    rounds, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:
-        rounds += attempt.stage in (*BEGINS, Stage.IMPROVE)
+        begun += attempt.stage in BEGINS
+        rounds += attempt.stage is Stage.IMPROVE or (attempt.stage in BEGINS and begun > DRAFTS)
         if attempt.evidence.passed:
             time_us, quick_us, *others = cost = attempt.cost(tried)
             rounds = 0 if not best or (time_us * NOISE, quick_us * NOISE, *others) < best else rounds

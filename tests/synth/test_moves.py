@@ -58,11 +58,13 @@ DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
         ([(DRAFT, REFUSED), (FIX, 1.0)], Ask(stage=RETHINK)),
         ([*DRAFTED, (IMPROVE, 1.4), (IMPROVE, 1.6)], Stop(reason="2 kernels in a row brought no gain")),
         ([*DRAFTED, (IMPROVE, 2.01), (IMPROVE, 2.02)], Stop(reason="2 kernels in a row brought no gain")),
-        ([(DRAFT, 2.0), (RETHINK, 1.0), (RETHINK, 1.0)], Stop(reason="2 kernels in a row brought no gain")),
+        ([*DRAFTED, (RETHINK, 1.4), (RETHINK, 1.6)], Stop(reason="2 kernels in a row brought no gain")),
+        ([(DRAFT, 2.0), (RETHINK, 1.0), (RETHINK, 1.1)], Ask(stage=IMPROVE, base=1)),
     ],
     ids=[
         "the first", "another structure", "mend it", "mend it again", "not a third time", "mended",
-        "two without a gain", "within noise", "the first was the best",
+        "two without a gain", "within noise", "two structures without a gain",
+        "small steps come though the first draft was the best",
     ],
 )  # fmt: skip
 def test_the_next_question(written: Sequence[tuple[Stage, float]], move: Move) -> None:
@@ -267,10 +269,11 @@ def test_where_nothing_is_timed_the_search_ends_when_there_is_nothing_to_mend() 
 
 
 @pytest.mark.parametrize("passed", [untimed, lambda *one: disturbed(attempt(*one, 1.0))], ids=["untimed", "disturbed"])
-def test_equal_kernels_without_a_time_end_a_search_after_two_rounds(passed: Callable[[int, Stage], Attempt]) -> None:
-    attempts = tuple(passed(number, stage) for number, stage in enumerate((DRAFT, RETHINK, RETHINK)))
+def test_equal_kernels_without_a_time_end_a_search_after_two_steps(passed: Callable[[int, Stage], Attempt]) -> None:
+    stages = (DRAFT, RETHINK, RETHINK, IMPROVE, IMPROVE)
+    attempts = tuple(passed(number, stage) for number, stage in enumerate(stages))
 
-    assert isinstance(next_move(State(language="cpp", attempts=attempts[:2]), writes=True), Ask)
+    assert isinstance(next_move(State(language="cpp", attempts=attempts[:4]), writes=True), Ask)
     ended = next_move(State(language="cpp", attempts=attempts), writes=True)
     assert ended == Stop(reason="2 kernels in a row brought no gain")
 
