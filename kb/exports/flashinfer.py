@@ -345,8 +345,7 @@ def _performance(timing: Timing) -> dict[str, float]:
 
 
 def _environment(evidence: Evidence) -> dict[str, Any]:
-    machine = evidence.environment.get("machine", "machine unknown")
-    return {"hardware": f"{evidence.target} ({machine})", "libs": evidence.environment}
+    return {"hardware": f"{evidence.target} ({evidence.machine or 'machine unknown'})", "libs": evidence.environment}
 
 
 def _arguments(source: str) -> int:

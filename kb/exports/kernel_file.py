@@ -42,7 +42,7 @@ def is_on_gpu(candidate: Candidate, evidence: Evidence) -> bool:
 
 
 def _judged(evidence: Evidence) -> str:
-    machine = evidence.environment.get("machine", "a machine that was not recorded")
+    machine = evidence.machine or "a machine that was not recorded"
     timing, where = evidence.timing, f"kb judged it for {evidence.target} on {machine}, {evidence.created[:10]}"
     if not evidence.passed:
         return f"{where}, and refused it: {evidence.outcome.replace('_', ' ')}."

@@ -10,6 +10,10 @@ from kb.types.kernels import Task
 
 LONGEST = 4
 """Words of the longest operation that a task's name is searched for."""
+SAME = dict.fromkeys(("addmm", "bmm", "gemm", "linear", "matrixmultiplication", "mm"), "matmul")
+"""Names that an operation has beside the one that skills go by, in plain form."""
+PRODUCTS = re.compile(r"conv(transpose)?[123]d|matmul|einsum|rnn|lstm|gru|(multihead|scaleddotproduct)attention")
+"""Operations that take most of the time of a task which has them, in plain form."""
 
 
 class Closeness(IntEnum):
@@ -49,26 +53,31 @@ def operations_of(task: Task) -> Operations:
 
 
 def stated_for(task: Task) -> tuple[str, ...]:
-    """The operations that a skill learnt from a task states: the task's name, and what its source calls if that is one.
+    """The operations that a skill learnt from a task states: the task's name, and what most of its time goes to.
 
-    Single words of the name would be too general: a skill for `row-softmax` is not one for every task with rows.
+    That is the products that its source calls, or what it calls if that is one. Single words of the name would be too
+    general: a skill for `row-softmax` is not one for every task with rows.
     """
     name = "-".join(word for word in task.name.split("-") if not word.isdigit()) or task.name
     called = operations_of(task).called
-    return tuple(dict.fromkeys((name, *(called if len(called) == 1 else ()))))
+    products = sorted(one for one in called if PRODUCTS.fullmatch(one))
+    return tuple(dict.fromkeys((name, *(products or (called if len(called) == 1 else ())))))
 
 
 def words_of(name: str) -> frozenset[str]:
     """Every run of up to LONGEST words of a name, without words that are only numbers, in plain form."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and not word.isdigit()]
     return frozenset(
-        "".join(words[start:end]) for end in range(1, len(words) + 1) for start in range(max(0, end - LONGEST), end)
+        plain("".join(words[start:end]))
+        for end in range(1, len(words) + 1)
+        for start in range(max(0, end - LONGEST), end)
     )
 
 
 def plain(operation: str) -> str:
-    """An operation without case and separators: `layer_norm`, `layer-norm` and `LayerNorm` are the same."""
-    return re.sub(r"[^a-z0-9]", "", operation.lower())
+    """An operation without case, separators and other names: `layer_norm` is `LayerNorm`, and `Linear` is `matmul`."""
+    joined = re.sub(r"[^a-z0-9]", "", operation.lower())
+    return SAME.get(joined, joined)
 
 
 def _called(node: ast.AST) -> str:

@@ -47,7 +47,7 @@ def skill_of_win(
     timing, target = _won(task, candidate, evidence), evidence.target
     others = f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
     sizes = others if timing.other_workloads else "the sizes in the task's file"
-    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.environment.get('machine', target)}"
+    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.machine or target}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",

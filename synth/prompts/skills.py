@@ -32,7 +32,7 @@ def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
         skill=skill,
         standing=STANDINGS[recalled.standing],
         evidence=evidence,
-        machine=evidence.environment.get("machine", "machine not recorded") if evidence else "",
+        machine=(evidence.machine or "machine not recorded") if evidence else "",
         diagnosis=diagnose(evidence)[1:] if evidence else (),
         text="\n".join(_gist(skill.description, skill.body)),
         code=code,
