@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from kb.runs.journal import Plan
 from kb.skillbook.library import Skillbook
@@ -35,14 +36,15 @@ def need_of(
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    offered = tuple(one for one in skillbook.select(need).offered if _is_worth_telling(one, plan.task))
+    found = skillbook.select(need, partial(may_get, plan))  # else one from its own task makes others look like parts
+    offered = tuple(one for one in found.offered if _is_worth_telling(one, plan.task))
     if plan.control:
         offered = tuple(
             RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
             for one in offered
             if skillbook.ships(one.skill.name)
         )
-    return tuple(one for one in offered if may_get(plan, one.skill))[:SKILLS_CONSIDERED]
+    return offered[:SKILLS_CONSIDERED]
 
 
 def may_get(plan: Plan, skill: Skill) -> bool:

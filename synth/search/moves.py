@@ -261,7 +261,7 @@ def _over(state: State, beam: Sequence[int]) -> str:
 
 
 def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
-    """How many steps in a row brought no gain; each begins with a kernel that is written after the drafts, not to mend."""
+    """How many steps in a row brought no gain; each begins with a kernel written after the drafts, and not to mend one."""
     rounds, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:
         begun += attempt.stage in BEGINS

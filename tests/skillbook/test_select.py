@@ -236,3 +236,24 @@ def test_a_skill_states_the_operations_of_the_task_that_it_was_learnt_from(
     name: str, source: str, stated: tuple[str, ...]
 ) -> None:
     assert stated_for(Task(name=name, source=f"class Model:\n    y = {source}\n")) == stated
+
+
+CONVOLVED = "class Model:\n    layer = nn.Conv2d(3, 8, 3)\n    y = {more}(layer(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "offered"),
+    [
+        (CONVOLVED.format(more="torch.tanh"), True),
+        ("class Model:\n    y = nn.Conv3d(3, 8, 3)(x)\n", False),
+        ("class Model:\n    y = F.gelu(x)\n", False),
+    ],
+    ids=["the same product", "another product", "another part"],
+)
+def test_a_skill_from_one_task_is_offered_for_another_with_the_same_product(source: str, offered: bool) -> None:
+    learnt = stated_for(Task(name="1-conv2d-gelu", source=CONVOLVED.format(more="F.gelu")))
+    need = replace(NEED, operations=operations_of(Task(name="2-other", source=source)))
+
+    selection = chosen(skill(preconditions=Preconditions(ops=learnt)), need=need)
+
+    assert bool(names(selection)) is offered
