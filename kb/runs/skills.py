@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 
 from kb.runs.journal import Plan
 from kb.skillbook.library import Skillbook
@@ -36,7 +35,7 @@ def need_of(
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    found = skillbook.select(need, partial(may_get, plan))  # else one from its own task makes others look like parts
+    found = skillbook.select(need, lambda one: may_get(plan, one))  # one from its own task outdoes others
     offered = tuple(one for one in found.offered if _is_worth_telling(one, plan.task))
     if plan.control:
         offered = tuple(
@@ -55,10 +54,9 @@ def may_get(plan: Plan, skill: Skill) -> bool:
 
 def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:
     """Whether a skill tells the author of a kernel something: not one for a part of a task that nothing speaks for."""
-    if one.skill.is_rule:
-        return False  # runs get rules by class
     is_a_guess = one.standing is SkillStanding.HYPOTHESIS and one.skill.candidate is not None
-    return one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
+    is_for_it = one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
+    return is_for_it and not one.skill.is_rule  # runs get rules by class
 
 
 def task_words(task: Task) -> str:

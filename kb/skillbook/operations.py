@@ -53,37 +53,31 @@ def operations_of(task: Task) -> Operations:
 
 
 def stated_for(task: Task) -> tuple[str, ...]:
-    """The operations that a skill learnt from a task states: the task's name, and what most of its time goes to.
+    """The operations that a skill learnt from a task states: its name, and the products that it calls or the one call.
 
-    That is the products that its source calls, or what it calls if that is one. Single words of the name would be too
-    general: a skill for `row-softmax` is not one for every task with rows.
+    Single words of the name would be too general: a skill for `row-softmax` is not one for every task with rows.
     """
     name = "-".join(word for word in task.name.split("-") if not word.isdigit()) or task.name
     called = operations_of(task).called
-    products = sorted(one for one in called if PRODUCTS.fullmatch(one))
+    products = sorted(filter(PRODUCTS.fullmatch, called))
     return tuple(dict.fromkeys((name, *(products or (called if len(called) == 1 else ())))))
 
 
 def words_of(name: str) -> frozenset[str]:
     """Every run of up to LONGEST words of a name, without words that are only numbers, in plain form."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and not word.isdigit()]
-    return frozenset(
-        plain("".join(words[start:end]))
-        for end in range(1, len(words) + 1)
-        for start in range(max(0, end - LONGEST), end)
-    )
+    ends = range(1, len(words) + 1)
+    return frozenset(plain("".join(words[start:end])) for end in ends for start in range(max(0, end - LONGEST), end))
 
 
 def plain(operation: str) -> str:
     """An operation without case, separators and other names: `layer_norm` is `LayerNorm`, and `Linear` is `matmul`."""
-    joined = re.sub(r"[^a-z0-9]", "", operation.lower())
-    return SAME.get(joined, joined)
+    return SAME.get(joined := re.sub(r"[^a-z0-9]", "", operation.lower()), joined)
 
 
 def _called(node: ast.AST) -> str:
     """Name of the function that a node calls; empty if it calls none."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return "matmul"
-    if not isinstance(node, ast.Call):
-        return ""
-    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+    called = getattr(node, "func", None)
+    return getattr(called, "attr", "") or getattr(called, "id", "")

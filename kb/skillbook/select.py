@@ -119,16 +119,10 @@ def select(
         ships: Whether kb brings the skill of a name along. Others are used only once they are more than a hypothesis.
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
     """
-    fits = [
-        _Fit(
-            place,
-            skill,
-            _standing(skill, standings[skill.name], need),
-            _near(name_of(skill.target), need),
-            _closeness(skill, need),
-        )
-        for place, skill in enumerate(skills)
-    ]
+    fits = list[_Fit]()
+    for place, skill in enumerate(skills):
+        near, standing = _near(name_of(skill.target), need), _standing(skill, standings[skill.name], need)
+        fits.append(_Fit(place, skill, standing, near, _closeness(skill, need)))
     refused = {fit.place: reason for fit in fits if (reason := _unusable(fit, ships) or _unfit(fit, need))}
     if need.operations:
         refused |= _outdone([fit for fit in fits if fit.place not in refused])
