@@ -231,8 +231,7 @@ def _apart(sizes: Mapping[str, int], others: Mapping[str, int]) -> float:
 def _recalled(fit: _Fit, need: Need, reasons: tuple[Reason, ...]) -> RecalledSkill:
     """A skill as it is offered; nothing that was measured on a sibling holds here, so its kernel is left out."""
     if fit.near is not Near.SIBLING:
-        alone = need.operations is not None and len(need.operations.called) == 1
-        whole = fit.closeness is Closeness.NAMED or (fit.closeness is Closeness.PART and alone)
+        whole = fit.closeness is Closeness.NAMED
         return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons, whole=whole)
     prose = fit.skill.model_copy(update={"candidate": None, "suffix": ""})
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)

@@ -254,11 +254,11 @@ def _over(state: State, beam: Sequence[int]) -> str:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    is_stagnant = stagnant_rounds(state.attempts, state.tried) >= STAGNANT
+    is_stagnant = stagnant_steps(state.attempts, state.tried) >= STAGNANT
     return f"{STAGNANT} kernels in a row brought no gain" if is_stagnant else ""
 
 
-def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
+def stagnant_steps(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
     """How many steps in a row brought no gain; each begins with a kernel after the drafts that mends none."""
     rounds, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:

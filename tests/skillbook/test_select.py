@@ -211,6 +211,8 @@ def test_the_right_one_of_many_near_twins_comes_first(count: int) -> None:
         ("cross-entropy", "a @ b", {"cross", "entropy", "crossentropy"}, {"matmul"}),
         ("norm", "nn.functional.layer_norm(x).clamp(0)", {"norm"}, {"layernorm", "clamp"}),
         ("gemm-bias", "nn.Linear(3, 4)(x)", {"matmul", "bias", "gemmbias"}, {"matmul"}),
+        ("linear-unit", "self.linear(super().__init__(x))", {"linear", "unit", "linearunit"}, set()),
+        ("a-b-c-d-e", "x", {*"abcde", "ab", "bc", "cd", "de", "abc", "bcd", "cde", "abcd", "bcde", "abcde"}, set()),
     ],
 )
 def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
@@ -230,6 +232,7 @@ def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
         ("47", "x + 1", ("47",)),
         ("67-conv2d-gelu", "self.conv = nn.Conv2d(3, 4, 3); F.gelu(self.conv(x))", ("conv2d-gelu", "conv2d")),
         ("56-sigmoid-sum", "torch.sum(nn.Linear(3, 4)(x).sigmoid())", ("sigmoid-sum", "matmul")),
+        ("10-network", "nn.Linear(3, 4)(nn.Conv2d(3, 4, 3)(x))", ("network",)),
     ],
 )
 def test_a_skill_states_the_operations_of_the_task_that_it_was_learnt_from(
