@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
-from kb.runs.journal import Plan
+from kb.runs.journal import Plan, SynthesizerKind
 from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
@@ -162,7 +162,7 @@ def test_a_kernel_with_other_parameters_names_its_parent_and_passes_on_its_descr
 
     assert f"It is template. {parent.description}" in same.description
     assert f"It is template with other parameters. {parent.description}" in other.description
-    assert (other.license, other.preconditions.ops) == ("MIT", ("softmax",))
+    assert (other.license, other.preconditions.ops) == ("MIT", ("softmax", "row-softmax"))
 
 
 def test_a_text_that_is_too_long_loses_the_ends_of_its_longest_sections() -> None:
@@ -192,7 +192,10 @@ def test_who_may_not_get_its_own_tasks_skills_gets_those_of_others_as_if_it_had_
         measured(book, win(task, code, evidence(code, speedup=1.5, task=task.name, task_digest=task.digest), note=""))
 
     def offered(skills: Skills) -> list[str]:
-        plan = Plan(task=whole, target="mi300x", language="triton", skills=skills)
+        plan = Plan(
+            task=whole, target="mi300x", language="triton", synthesizer=SynthesizerKind.AUTHORS, evaluations=1,
+            skills=skills,
+        )  # fmt: skip
         need = need_of(plan, Interface(inputs=(), state=(), outputs=(), init=()), frozenset({"mi300x"}), frozenset())
         return [one.skill.name[: len("1-stack")] for one in fitting_skills(book, plan, need)]
 
