@@ -20,8 +20,7 @@ def job_of(batch: Batch, number: int) -> Job:
 
 def kind_that_timed(evidence: Evidence | None) -> str | None:
     """The kind of card whose times these are; None without times."""
-    where = evidence.environment if evidence and evidence.timing else {}
-    return where.get("gpu") or where.get("machine")
+    return evidence.machine or None if evidence and evidence.timing else None
 
 
 def judged_here(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kb.runs.journal import Run
 from kb.types.base import Frozen
 from kb.types.campaign import Amounts
-from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_rounds
+from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_steps
 
 STEP = 4
 """Verdicts that a run gets at once of what others left: a new structure with its tuning takes three."""
@@ -65,7 +65,7 @@ def standing_of(run: Run | None) -> Standing:
         passed=best is not None,
         reached=limit.reached if limit else None,
         near_roof=run.plan.near_roof,
-        stagnant=stagnant_rounds(run.attempts, run.tried),
+        stagnant=stagnant_steps(run.attempts, run.tried),
     )
 
 

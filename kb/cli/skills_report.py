@@ -112,8 +112,7 @@ def _show_evidence(evidence: Sequence[Measured]) -> None:
         found, trust = one.evidence, one.trust if one.own else f"{one.trust}; of other code"
         came = found.outcome if found.passed else f"{found.outcome}: {short(found.detail, 80)}"
         came += " while the machine was busy" if found.timing and found.timing.busy else ""
-        machine = found.environment.get("machine", "unknown machine")
-        said = "; ".join((f"{found.task} on {found.target}", machine, came, found.created[:10]))
+        said = f"{found.task} on {found.target}; {found.machine or 'unknown machine'}; {came}; {found.created[:10]}"
         rows.append((_number(found.speedup), one.interval or "-", trust, said))
     show_table(("speed-up", "95 % interval", "trust", "where, when and what"), rows, wrap={2, 3}, indent=2)
 

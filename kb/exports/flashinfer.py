@@ -267,9 +267,10 @@ def traces_of(one: Kept, problem: Problem, dialect: Dialect) -> list[dict[str, A
     status = dialect.statuses.get(evidence.outcome, "RUNTIME_ERROR")
     if evidence.outcome is Outcome.BAD_OUTPUT:
         status = "INCORRECT_DTYPE" if "dtype" in evidence.detail else "INCORRECT_SHAPE"
+    hardware = f"{evidence.target} ({evidence.machine or 'machine unknown'})"
     found: dict[str, Any] = {
         "status": status,
-        "environment": _environment(evidence),
+        "environment": {"hardware": hardware, "libs": evidence.environment},
         "timestamp": evidence.created,
         "log": f"{evidence.outcome}: {evidence.detail}\n{evidence.log}".strip(),
     }
@@ -342,11 +343,6 @@ def _performance(timing: Timing) -> dict[str, float]:
         "reference_latency_ms": timing.baseline_us / 1000,
         "speedup_factor": timing.speedup,
     }
-
-
-def _environment(evidence: Evidence) -> dict[str, Any]:
-    machine = evidence.environment.get("machine", "machine unknown")
-    return {"hardware": f"{evidence.target} ({machine})", "libs": evidence.environment}
 
 
 def _arguments(source: str) -> int:

@@ -42,8 +42,8 @@ def is_on_gpu(candidate: Candidate, evidence: Evidence) -> bool:
 
 
 def _judged(evidence: Evidence) -> str:
-    machine = evidence.environment.get("machine", "a machine that was not recorded")
-    timing, where = evidence.timing, f"kb judged it for {evidence.target} on {machine}, {evidence.created[:10]}"
+    timing, machine = evidence.timing, evidence.machine or "a machine that was not recorded"
+    where = f"kb judged it for {evidence.target} on {machine}, {evidence.created[:10]}"
     if not evidence.passed:
         return f"{where}, and refused it: {evidence.outcome.replace('_', ' ')}."
     gain = f"{timing.speedup:.2f} times as fast as {timing.baseline}" if timing and not timing.busy else "not timed"

@@ -35,14 +35,15 @@ def need_of(
 
 def fitting_skills(skillbook: Skillbook, plan: Plan, need: Need) -> tuple[RecalledSkill, ...]:
     """The skills for a run, best first; for a control run only those that ship with kb, as if never tried."""
-    offered = tuple(one for one in skillbook.select(need).offered if _is_worth_telling(one, plan.task))
+    found = skillbook.select(need, lambda one: may_get(plan, one))  # one from its own task outdoes others
+    offered = tuple(one for one in found.offered if _is_worth_telling(one, plan.task))
     if plan.control:
         offered = tuple(
             RecalledSkill(skill=one.skill.model_copy(update={"evidence": ()}), standing=SkillStanding.HYPOTHESIS)
             for one in offered
             if skillbook.ships(one.skill.name)
         )
-    return tuple(one for one in offered if may_get(plan, one.skill))[:SKILLS_CONSIDERED]
+    return offered[:SKILLS_CONSIDERED]
 
 
 def may_get(plan: Plan, skill: Skill) -> bool:
@@ -53,10 +54,9 @@ def may_get(plan: Plan, skill: Skill) -> bool:
 
 def _is_worth_telling(one: RecalledSkill, task: Task) -> bool:
     """Whether a skill tells the author of a kernel something: not one for a part of a task that nothing speaks for."""
-    if one.skill.is_rule:
-        return False  # runs get rules by class
     is_a_guess = one.standing is SkillStanding.HYPOTHESIS and one.skill.candidate is not None
-    return one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
+    is_for_it = one.whole or (helps(one.skill.preconditions.ops, task) and not is_a_guess)
+    return is_for_it and not one.skill.is_rule  # runs get rules by class
 
 
 def task_words(task: Task) -> str:

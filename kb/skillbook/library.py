@@ -145,13 +145,11 @@ class Skillbook:
         found = self.select(Need(words=query, scope=scope, language=language))
         return [recalled.skill for recalled in found.offered]
 
-    def select(self, need: Need) -> Selection:
-        """The skills for a need, with the reasons for their ranks, and the others with the reason why not.
-
-        The skills come without evidence that is only claimed, or that holds for other targets than the need's.
-        """
+    def select(self, need: Need, wanted: Callable[[Skill], bool] = lambda _: True) -> Selection:
+        """The `wanted` skills for a need, with the reasons for their ranks, and the others with the reason why not.
+        Evidence that is only claimed, or that holds for other targets than the need's, is left out."""
         here, context = self.measured_here(), self._context()
-        skills = [_measured(self._within(need.scope, skill), here) for skill in self.skills()]
+        skills = [_measured(self._within(need.scope, skill), here) for skill in self.skills() if wanted(skill)]
         standings = {skill.name: standing_of(skill, context) for skill in skills}
         return select(need, skills, standings=standings, ships=self.ships, name_of=self._name_of)
 

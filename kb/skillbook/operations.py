@@ -10,6 +10,10 @@ from kb.types.kernels import Task
 
 LONGEST = 4
 """Words of the longest operation that a task's name is searched for."""
+SAME = dict.fromkeys(("addbmm", "addmm", "baddbmm", "bmm", "einsum", "gemm", "matrixmultiplication", "mm"), "matmul")
+"""Names that an operation has beside the one that skills go by, in plain form."""
+PRODUCTS = re.compile(r"conv(transpose)?[123]d|matmul|(rnn|lstm|gru)(cell)?|(multihead|scaleddotproduct)attention")
+"""Operations that take most of the time of a task which has them, in plain form."""
 
 
 class Closeness(IntEnum):
@@ -21,7 +25,7 @@ class Closeness(IntEnum):
     PART = 2
     """The task's source calls one of them."""
     NAMED = 3
-    """The task is named after one of them."""
+    """The task is named after one of them, or most of its time goes to one."""
 
 
 class Operations(Frozen):
@@ -30,16 +34,20 @@ class Operations(Frozen):
     named: frozenset[str]
     """Those in its name: every run of up to LONGEST words, so that `row-softmax-wide` holds `softmax`."""
     called: frozenset[str]
-    """The functions that its `Model` calls; `@` is `matmul`."""
+    """The functions that its `Model` calls; `@` and `Linear` are `matmul`."""
+
+    @property
+    def main(self) -> str:
+        """The one that most of its time goes to: its only product, else its only call; empty if there are more."""
+        main = {*filter(PRODUCTS.fullmatch, self.called)} or self.called
+        return "".join(main) if len(main) == 1 else ""
 
     def closeness(self, wanted: Iterable[str]) -> Closeness:
         """How close `wanted`, the operations of a skill, are; none are UNSTATED."""
         names = set(map(plain, wanted))
-        if not names:
-            return Closeness.UNSTATED
-        if names & self.named:
+        if names & {*self.named, self.main}:
             return Closeness.NAMED
-        return Closeness.PART if names & self.called else Closeness.NONE
+        return Closeness.PART if names & self.called else Closeness.NONE if names else Closeness.UNSTATED
 
 
 def operations_of(task: Task) -> Operations:
@@ -49,32 +57,31 @@ def operations_of(task: Task) -> Operations:
 
 
 def stated_for(task: Task) -> tuple[str, ...]:
-    """The operations that a skill learnt from a task states: the task's name, and what its source calls if that is one.
+    """The operations that a skill learnt from a task states: its name, and the one that most of its time goes to.
 
     Single words of the name would be too general: a skill for `row-softmax` is not one for every task with rows.
     """
     name = "-".join(word for word in task.name.split("-") if not word.isdigit()) or task.name
-    called = operations_of(task).called
-    return tuple(dict.fromkeys((name, *(called if len(called) == 1 else ()))))
+    return tuple(dict.fromkeys(filter(None, (name, operations_of(task).main))))
 
 
 def words_of(name: str) -> frozenset[str]:
-    """Every run of up to LONGEST words of a name, without words that are only numbers, in plain form."""
+    """A name and every run of up to LONGEST words of it, without words that are only numbers, in plain form."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and not word.isdigit()]
-    return frozenset(
-        "".join(words[start:end]) for end in range(1, len(words) + 1) for start in range(max(0, end - LONGEST), end)
-    )
+    runs = [words[start : start + count] for count in range(1, LONGEST + 1) for start in range(len(words))]
+    return frozenset(plain("".join(run)) for run in (*runs, words) if run)
 
 
 def plain(operation: str) -> str:
-    """An operation without case and separators: `layer_norm`, `layer-norm` and `LayerNorm` are the same."""
-    return re.sub(r"[^a-z0-9]", "", operation.lower())
+    """An operation without case, separators and other names: `layer_norm` is `LayerNorm`, and `gemm` is `matmul`."""
+    return SAME.get(joined := re.sub(r"[^a-z0-9]", "", operation.lower()), joined)
 
 
 def _called(node: ast.AST) -> str:
-    """Name of the function that a node calls; empty if it calls none."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+    """Name of the function that a node calls; empty if it calls none, or a part of the model."""
+    if isinstance(getattr(node, "op", None), ast.MatMult):
         return "matmul"
-    if not isinstance(node, ast.Call):
-        return ""
-    return getattr(node.func, "attr", "") or getattr(node.func, "id", "")
+    called = getattr(node, "func", None)
+    name = getattr(called, "attr", "") or getattr(called, "id", "")
+    is_own = getattr(getattr(called, "value", None), "id", "") == "self" or name in ("super", "__init__")
+    return "" if is_own else "matmul" if name.lower() == "linear" else name

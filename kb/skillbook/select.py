@@ -119,16 +119,10 @@ def select(
         ships: Whether kb brings the skill of a name along. Others are used only once they are more than a hypothesis.
         name_of: Gives the present name of a target, which may have been renamed since a skill was written.
     """
-    fits = [
-        _Fit(
-            place,
-            skill,
-            _standing(skill, standings[skill.name], need),
-            _near(name_of(skill.target), need),
-            _closeness(skill, need),
-        )
-        for place, skill in enumerate(skills)
-    ]
+    fits = list[_Fit]()
+    for place, skill in enumerate(skills):
+        near, standing = _near(name_of(skill.target), need), _standing(skill, standings[skill.name], need)
+        fits.append(_Fit(place, skill, standing, near, _closeness(skill, need)))
     refused = {fit.place: reason for fit in fits if (reason := _unusable(fit, ships) or _unfit(fit, need))}
     if need.operations:
         refused |= _outdone([fit for fit in fits if fit.place not in refused])
@@ -237,8 +231,7 @@ def _apart(sizes: Mapping[str, int], others: Mapping[str, int]) -> float:
 def _recalled(fit: _Fit, need: Need, reasons: tuple[Reason, ...]) -> RecalledSkill:
     """A skill as it is offered; nothing that was measured on a sibling holds here, so its kernel is left out."""
     if fit.near is not Near.SIBLING:
-        alone = need.operations is not None and len(need.operations.called) == 1
-        whole = fit.closeness is Closeness.NAMED or (fit.closeness is Closeness.PART and alone)
+        whole = fit.closeness is Closeness.NAMED
         return RecalledSkill(skill=fit.skill, standing=fit.standing, reasons=reasons, whole=whole)
     prose = fit.skill.model_copy(update={"candidate": None, "suffix": ""})
     return RecalledSkill(skill=prose, standing=SkillStanding.HYPOTHESIS, reasons=reasons)

@@ -47,7 +47,7 @@ def skill_of_win(
     timing, target = _won(task, candidate, evidence), evidence.target
     others = f"these workloads: {'; '.join(workload_name(one.workload) for one in timing.workloads)}"
     sizes = others if timing.other_workloads else "the sizes in the task's file"
-    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.environment.get('machine', target)}"
+    gain = f"{timing.speedup:.2f} times as fast as {timing.rivals} on {evidence.machine or target}"
     sections = {
         "What": f"A {candidate.language} kernel for the task `{task.name}`, {gain}.",
         "When to use": f"For that task on {target}, or as a start for a similar task.{_tensors(interface)}",
@@ -58,9 +58,9 @@ def skill_of_win(
         f"> {sound(one_line(note, 1000)) or '(none)'}",
         "What failed": _failures(failed, candidate),
     }
-    about = f"Use it to write or tune a kernel for that task or a similar one on {target}."
+    about, stated = f"Use it to write or tune a kernel for that task or a similar one on {target}.", tuple[str, ...]()
     if parent:
-        same = parent.candidate == candidate
+        same, stated = parent.candidate == candidate, parent.preconditions.ops
         about = f"It is {parent.name}{'' if same else ' with other parameters'}. {parent.description}"
     skill = Skill(
         name=f"{task.name}-{target}",
@@ -69,9 +69,7 @@ def skill_of_win(
         license=parent.license if parent else licence,
         target=target,
         language=candidate.language,
-        preconditions=Preconditions(
-            ops=parent.preconditions.ops if parent and parent.preconditions.ops else stated_for(task)
-        ),
+        preconditions=Preconditions(ops=tuple(dict.fromkeys((*stated, *stated_for(task))))),
         candidate=candidate,
         suffix=suffix,
         evidence=(evidence,),

@@ -291,3 +291,8 @@ class Evidence(Recorded):
     def won(self) -> bool:
         """Whether it was shown to be faster than the best baseline."""
         return self.timing is not None and self.timing.won
+
+    @property
+    def machine(self) -> str:
+        """The GPU that ran it, else the CPU; empty if neither was recorded."""
+        return self.environment.get("gpu") or self.environment.get("machine", "")

@@ -48,7 +48,7 @@ def gains_of(kb: KnowledgeBase, skill: Skill) -> tuple[Gain, ...]:
         Gain(
             task=e.task,
             target=e.target,
-            machine=e.environment.get("machine", ""),
+            machine=e.machine,
             kernel_us=e.timing.candidate_us,
             baseline=e.timing.baseline,
             baseline_us=e.timing.baseline_us,

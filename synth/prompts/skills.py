@@ -32,7 +32,7 @@ def skill_text(recalled: RecalledSkill, tag: str, *, with_kernel: bool) -> str:
         skill=skill,
         standing=STANDINGS[recalled.standing],
         evidence=evidence,
-        machine=evidence.environment.get("machine", "machine not recorded") if evidence else "",
+        machine=(evidence.machine or "machine not recorded") if evidence else "",
         diagnosis=diagnose(evidence)[1:] if evidence else (),
         text="\n".join(_gist(skill.description, skill.body)),
         code=code,
@@ -54,9 +54,9 @@ def has_kernel(recalled: RecalledSkill) -> bool:
 
 
 def _gist(description: str, body: str) -> list[str]:
-    """The description, and the first paragraphs and items of the text that are no heading, table or link."""
+    """The description, the author's own words, and the first paragraphs and items of the text."""
     paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+[.)])\s)", body)
     said = [
         one_line(_LINK.sub(r"\1", text)) for text in paragraphs if text.strip() and not _LEFT_OUT.search(text.strip())
     ]
-    return [one_line(description), *said][:LINES]
+    return [one_line(description), *sorted(said, key=lambda text: not text.startswith(">"))][:LINES]

@@ -28,8 +28,7 @@ LARGE = 0.2
 FIXES = 2
 """Most corrections in a row of a refused kernel."""
 STAGNANT = 2
-"""A search is over after so many steps in a row without a gain, their corrections and tuning included. Drafts do not
-count: of 24 searches whose drafts did, 19 ended after three drafts, before a small step (search-arms-cpu.json)."""
+"""A search is over after so many steps in a row without a gain, with their corrections and tuning; no draft is one."""
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
 SHARE = 1 / 2
@@ -251,17 +250,16 @@ def _over(state: State, beam: Sequence[int]) -> str:
     best = state.attempts[beam[0] - 1].evidence
     if (limit := best.bottleneck) and limit.reached >= state.near_roof:
         return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
-    begun = sum(attempt.stage in BEGINS for attempt in state.attempts)
-    if begun < DRAFTS:
+    if sum(attempt.stage in BEGINS for attempt in state.attempts) < DRAFTS:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    is_stagnant = stagnant_rounds(state.attempts, state.tried) >= STAGNANT
+    is_stagnant = stagnant_steps(state.attempts, state.tried) >= STAGNANT
     return f"{STAGNANT} kernels in a row brought no gain" if is_stagnant else ""
 
 
-def stagnant_rounds(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
-    """How many steps in a row brought no gain; each begins with a kernel that is written after the drafts, not to mend."""
+def stagnant_steps(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
+    """How many steps in a row brought no gain; each begins with a kernel after the drafts that mends none."""
     rounds, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:
         begun += attempt.stage in BEGINS

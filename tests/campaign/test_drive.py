@@ -264,7 +264,7 @@ def test_a_pool_judges_a_carried_campaign_to_its_end_and_tries_no_batch_twice(
     assert run_campaign(kb, said, batches=tmp_path, pool="ray") == ""
     assert tried[4:] == ["ray c-batch-2"]
     assert judged == []
-    assert sum(one.judged for one in report(kb, said).results) == 6
+    assert [one.judged for one in report(kb, said).results] == [4, 2]
 
 
 def test_a_reply_in_a_carried_campaign_is_kept_if_the_next_run_fails(

@@ -210,6 +210,9 @@ def test_the_right_one_of_many_near_twins_comes_first(count: int) -> None:
         ("row-softmax-2", "torch.softmax(x, -1)", {"row", "softmax", "rowsoftmax"}, {"softmax"}),
         ("cross-entropy", "a @ b", {"cross", "entropy", "crossentropy"}, {"matmul"}),
         ("norm", "nn.functional.layer_norm(x).clamp(0)", {"norm"}, {"layernorm", "clamp"}),
+        ("gemm-bias", "nn.Linear(3, 4)(x)", {"matmul", "bias", "gemmbias"}, {"matmul"}),
+        ("linear-unit", "self.linear(super().__init__(x))", {"linear", "unit", "linearunit"}, set()),
+        ("a-b-c-d-e", "x", {*"abcde", "ab", "bc", "cd", "de", "abc", "bcd", "cde", "abcd", "bcde", "abcde"}, set()),
     ],
 )
 def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
@@ -227,9 +230,33 @@ def test_operations_are_the_words_of_the_name_and_the_calls_in_the_source(
         ("softmax", "torch.softmax(x, -1)", ("softmax",)),
         ("exclusive-cumsum", "torch.cat((x, x.cumsum(-1)))", ("exclusive-cumsum",)),
         ("47", "x + 1", ("47",)),
+        ("67-conv2d-gelu", "self.conv = nn.Conv2d(3, 4, 3); F.gelu(self.conv(x))", ("conv2d-gelu", "conv2d")),
+        ("56-sigmoid-sum", "torch.sum(nn.Linear(3, 4)(x).sigmoid())", ("sigmoid-sum", "matmul")),
+        ("10-network", "nn.Linear(3, 4)(nn.Conv2d(3, 4, 3)(x))", ("network",)),
     ],
 )
 def test_a_skill_states_the_operations_of_the_task_that_it_was_learnt_from(
     name: str, source: str, stated: tuple[str, ...]
 ) -> None:
     assert stated_for(Task(name=name, source=f"class Model:\n    y = {source}\n")) == stated
+
+
+CONVOLVED = "class Model:\n    layer = nn.Conv2d(3, 8, 3)\n    y = {more}(layer(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "offered"),
+    [
+        (CONVOLVED.format(more="torch.tanh"), True),
+        ("class Model:\n    y = nn.Conv3d(3, 8, 3)(x)\n", False),
+        ("class Model:\n    y = F.gelu(x)\n", False),
+    ],
+    ids=["the same product", "another product", "another part"],
+)
+def test_a_skill_from_one_task_is_offered_for_another_with_the_same_product(source: str, offered: bool) -> None:
+    learnt = stated_for(Task(name="1-conv2d-gelu", source=CONVOLVED.format(more="F.gelu")))
+    need = replace(NEED, operations=operations_of(Task(name="2-other", source=source)))
+
+    selection = chosen(skill(preconditions=Preconditions(ops=learnt)), need=need)
+
+    assert bool(names(selection)) is offered

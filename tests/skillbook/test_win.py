@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.errors import SkillError
+from kb.runs.journal import Plan, SynthesizerKind
+from kb.runs.skills import fitting_skills, need_of
 from kb.skillbook.files import MOST_BODY_TOKENS
 from kb.skillbook.library import Skillbook
 from kb.skillbook.win import FAILURES_SHOWN, skill_of_win
 from kb.types.base import tokens_of
+from kb.types.campaign import Skills
 from kb.types.evidence import OWN_SIZES, Evidence, Outcome
 from kb.types.kernels import Candidate, Interface, Task, TensorSpec
 from kb.types.protocols import Attempt
@@ -159,7 +162,7 @@ def test_a_kernel_with_other_parameters_names_its_parent_and_passes_on_its_descr
 
     assert f"It is template. {parent.description}" in same.description
     assert f"It is template with other parameters. {parent.description}" in other.description
-    assert (other.license, other.preconditions.ops) == ("MIT", ("softmax",))
+    assert (other.license, other.preconditions.ops) == ("MIT", ("softmax", "row-softmax"))
 
 
 def test_a_text_that_is_too_long_loses_the_ends_of_its_longest_sections() -> None:
@@ -178,3 +181,22 @@ def test_the_same_win_makes_the_same_bytes() -> None:
 
     assert len(bodies) == 1
     assert "2025" not in bodies.pop()
+
+
+def test_who_may_not_get_its_own_tasks_skills_gets_those_of_others_as_if_it_had_none(book: Skillbook) -> None:
+    whole, part = (
+        Task(name=name, source=f"class Model:\n    y = nn.Conv2d(3, 8, 3)(x){more}\n")
+        for name, more in (("1-stack", ", nn.Linear(3, 4)(x)"), ("2-conv2d-gelu", ""))
+    )
+    for task, code in ((whole, KERNEL), (part, kernel("other"))):
+        measured(book, win(task, code, evidence(code, speedup=1.5, task=task.name, task_digest=task.digest), note=""))
+
+    def offered(skills: Skills) -> list[str]:
+        plan = Plan(
+            task=whole, target="mi300x", language="triton", synthesizer=SynthesizerKind.AUTHORS, evaluations=1,
+            skills=skills,
+        )  # fmt: skip
+        need = need_of(plan, Interface(inputs=(), state=(), outputs=(), init=()), frozenset({"mi300x"}), frozenset())
+        return [one.skill.name[: len("1-stack")] for one in fitting_skills(book, plan, need)]
+
+    assert (offered(Skills.ALL), offered(Skills.OTHERS), offered(Skills.NONE)) == (["1-stack"], ["2-conv2"], [])
