@@ -146,8 +146,7 @@ class Skillbook:
         return [recalled.skill for recalled in found.offered]
 
     def select(self, need: Need, wanted: Callable[[Skill], bool] = lambda _: True) -> Selection:
-        """The `wanted` skills for a need, with the reasons for their ranks, and the others with the reason why not.
-        Evidence that is only claimed, or that holds for other targets than the need's, is left out."""
+        """As `select`, of the `wanted` skills, without evidence that is only claimed or holds for other targets."""
         here, context = self.measured_here(), self._context()
         skills = [_measured(self._within(need.scope, skill), here) for skill in self.skills() if wanted(skill)]
         standings = {skill.name: standing_of(skill, context) for skill in skills}

@@ -42,10 +42,10 @@ class Operations(Frozen):
         main = {*filter(PRODUCTS.fullmatch, self.called)} or self.called
         return "".join(main) if len(main) == 1 else ""
 
-    def closeness(self, wanted: Iterable[str]) -> Closeness:
-        """How close `wanted`, the operations of a skill, are; none are UNSTATED."""
-        names = set(map(plain, wanted))
-        if names & {*self.named, self.main}:
+    def closeness(self, wanted: Iterable[str], *, proven: bool = True) -> Closeness:
+        """How close a skill's operations are; none are UNSTATED. What never won is for `main` where that is alone."""
+        names, alone = set(map(plain, wanted)), len(self.called) == 1
+        if names & {*self.named, self.main if proven or alone else ""}:
             return Closeness.NAMED
         return Closeness.PART if names & self.called else Closeness.NONE if names else Closeness.UNSTATED
 

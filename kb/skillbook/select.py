@@ -122,7 +122,7 @@ def select(
     fits = list[_Fit]()
     for place, skill in enumerate(skills):
         near, standing = _near(name_of(skill.target), need), _standing(skill, standings[skill.name], need)
-        fits.append(_Fit(place, skill, standing, near, _closeness(skill, need)))
+        fits.append(_Fit(place, skill, standing, near, _closeness(skill, standing, need)))
     refused = {fit.place: reason for fit in fits if (reason := _unusable(fit, ships) or _unfit(fit, need))}
     if need.operations:
         refused |= _outdone([fit for fit in fits if fit.place not in refused])
@@ -156,10 +156,11 @@ def _near(target: str, need: Need) -> Near:
     return Near.SIBLING if target in need.siblings else Near.STRANGER
 
 
-def _closeness(skill: Skill, need: Need) -> Closeness:
+def _closeness(skill: Skill, standing: SkillStanding, need: Need) -> Closeness:
     """Closeness of the operations that a skill states; a kernel that states none is for those in its name."""
     wanted = need.operations or Operations(named=words_of(" ".join(query_words(need.words))), called=frozenset())
-    return wanted.closeness(skill.preconditions.ops or (() if skill.is_prose else words_of(skill.name)))
+    ops = skill.preconditions.ops or (() if skill.is_prose else words_of(skill.name))
+    return wanted.closeness(ops, proven=standing is not SkillStanding.HYPOTHESIS)
 
 
 def _standing(skill: Skill, standing: SkillStanding, need: Need) -> SkillStanding:
