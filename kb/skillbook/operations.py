@@ -25,7 +25,7 @@ class Closeness(IntEnum):
     PART = 2
     """The task's source calls one of them."""
     NAMED = 3
-    """The task is named after one of them, or most of its time goes to one."""
+    """The task is named after one of them, or spends most of its time in one."""
 
 
 class Operations(Frozen):

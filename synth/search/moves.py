@@ -259,16 +259,16 @@ def _over(state: State, beam: Sequence[int]) -> str:
 
 
 def stagnant_steps(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
-    """How many steps in a row brought no gain; each begins with a kernel after the drafts that mends none."""
-    rounds, begun, best = 0, 0, tuple[float, ...]()
+    """How many steps in a row brought no gain. A step is a kernel written after the drafts, with its corrections."""
+    steps, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:
         begun += attempt.stage in BEGINS
-        rounds += attempt.stage is Stage.IMPROVE or (attempt.stage in BEGINS and begun > DRAFTS)
+        steps += attempt.stage is Stage.IMPROVE or (attempt.stage in BEGINS and begun > DRAFTS)
         if attempt.evidence.passed:
             time_us, quick_us, *others = cost = attempt.cost(tried)
-            rounds = 0 if not best or (time_us * NOISE, quick_us * NOISE, *others) < best else rounds
+            steps = 0 if not best or (time_us * NOISE, quick_us * NOISE, *others) < best else steps
             best = min(best or cost, cost)
-    return rounds
+    return steps
 
 
 Start = tuple[RecalledSkill, Candidate]
