@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.near_best import interval
 from benchmarks.origin import write_result
+from kb.tuner import MOST_POINTS, next_point
 from kb.types.kernels import Parameter
-from synth.search.tuner import MOST_POINTS, next_point
 
 LIBRARIES = ("kb-hardware", "torch")
 NEAR = 1.05

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from eval.batch.here import job_of, kind_that_timed
+from eval.batch.here import Waiting, job_of, kind_that_timed
 from eval.batch.pack import Batch, BatchVerdict
 from eval.pool.cards import Card, Run, kinds_of
+from eval.pool.steps import is_half_tuned
 
 MOST_LOST = 3
 """There is no verdict on a candidate, until the next start, once so many machines were lost while they judged it."""
@@ -45,7 +46,7 @@ class Cluster(Protocol):
         """Names of those that are there."""
         ...
 
-    def ask(self, machine: str, part: Sequence[int] = (), known: Mapping[Run, str] | None = None) -> None:
+    def ask(self, machine: str, part: Waiting | None = None, known: Mapping[Run, str] | None = None) -> None:
         """Ask a machine for its next answer. If `part` has candidates, it begins with them before.
 
         Args:
@@ -71,7 +72,7 @@ class Spreading:
     """Has candidates judged on a cluster.
 
     Args:
-        numbers: Of the candidates, in the order in which they are to be judged.
+        waiting: See `judged_here`.
         known: The kind of card that has timed candidates of a run.
         tell: Called with a line about a machine that is lost, or has no use.
     """
@@ -79,14 +80,15 @@ class Spreading:
     def __init__(
         self,
         batch: Batch,
-        numbers: Sequence[int],
+        waiting: Waiting,
         known: Mapping[Run, str],
         cluster: Cluster,
         tell: Callable[[str], None],
     ) -> None:
         self._batch, self._cluster, self._tell = batch, cluster, tell
-        self._jobs = {number: job_of(batch, number) for number in numbers}
-        self._waiting, self._timed, self._lost = list(numbers), dict(known), Counter[int]()
+        self._jobs = {number: job_of(batch, number) for number in waiting}
+        self._waiting, self._timed, self._lost = list(waiting), dict(known), Counter[int]()
+        self._found = dict(waiting)
         self._cards = dict[str, list[Card]]()
         self._parts = dict[str, Part]()
         """Of machines that were asked."""
@@ -150,13 +152,16 @@ class Spreading:
                     part = self._parts[machine] = Part(kind, dict.fromkeys(job.number for job in jobs))
                     self._waiting = [number for number in self._waiting if number not in part.said]
                     known |= dict.fromkeys((job.run for job in jobs), kind)
-                    self._cluster.ask(machine, [*part.said], {job.run: kind for job in jobs})
+                    begun = {number: self._found[number] for number in part.said}
+                    self._cluster.ask(machine, begun, {job.run: kind for job in jobs})
                     break
 
     def _note(self, machine: str, verdict: BatchVerdict) -> None:
         part, number = self._parts[machine], verdict.number
+        self._found[number] = verdict
         if number in part.said:
-            part.said[number] = verdict.failure
+            is_half = is_half_tuned(self._jobs[number], verdict)
+            part.said[number] = verdict.failure or "the tuner has not come to its end" * is_half
         else:  # it is withdrawn: a card of the machine has judged it since its last good canary, before this part
             self._waiting.append(number)
         if kind := kind_that_timed(verdict.evidence):
@@ -193,4 +198,7 @@ class Spreading:
         for number in begun:
             if self._lost[number] >= MOST_LOST:
                 failure = f"{MOST_LOST} machines were lost while they judged it"
-                yield BatchVerdict(batch=self._batch.id, number=number, judge=self._batch.judge, failure=failure)
+                found = self._found[number] or BatchVerdict(
+                    number=number, batch=self._batch.id, judge=self._batch.judge
+                )
+                yield found.model_copy(update={"failure": failure})

@@ -2,7 +2,7 @@
 
     batch          the candidates, their tasks, the targets' facts, and a key that no other batch has
     eval/, kb/     the judge's code
-    verdicts/N     the verdict on the candidate with number N
+    verdicts/N     the verdict on the candidate with number N, and what the tuner found so far
 
 The first line of `batch` and of each verdict is its signature with the key. Whoever has the folder can sign: a
 signature shows that a verdict is whole and belongs to this batch, not that a judge gave it.
@@ -20,13 +20,13 @@ from pathlib import Path
 
 from pydantic import Field
 
+from eval.pool.steps import Found
 from eval.regular_file import regular_text
 from kb.errors import BatchError
 from kb.storage import STAGED, write_synced
 from kb.types.base import Frozen
-from kb.types.evidence import Evidence
 from kb.types.fact import Fact
-from kb.types.kernels import Interface, Task
+from kb.types.kernels import Task
 from kb.types.protocols import Proposal
 from kb.types.target import IsaText
 
@@ -36,7 +36,7 @@ MOST_BYTES = 1 << 30
 ROOT = Path(__file__).parents[2]
 """The folder with the judge's code: a batch, or where kb is installed."""
 CODE = (
-    "eval", "kb/__init__.py", "kb/errors.py", "kb/storage.py", "kb/types", "kb/facts/__init__.py",
+    "eval", "kb/__init__.py", "kb/errors.py", "kb/storage.py", "kb/tuner.py", "kb/types", "kb/facts/__init__.py",
     "kb/facts/quantities.py", "kb/facts/quantities.toml", "kb/facts/select.py",
 )  # fmt: skip
 """The judge's code: eval, and what it imports of kb."""
@@ -52,6 +52,10 @@ class Entry(Frozen):
     proposal: Proposal
     timed_on: str = ""
     """The kind of card that has timed candidates of the run: no other kind judges the rest. Empty: none has."""
+    finalists: int = 0
+    """The most settings of its parameters that are judged in full; 0: it is not tuned."""
+    seed: int = 0
+    """Of the tuner's random choices."""
 
 
 class TargetFacts(Frozen):
@@ -74,18 +78,10 @@ class Batch(Frozen):
         return f"{number} of {len(self.entries)}: {self.entries[number].task.name} for {self.entries[number].target}"
 
 
-class BatchVerdict(Frozen):
-    """What became of one candidate."""
-
+class BatchVerdict(Found):
     batch: str
-    number: int
     judge: str
     """`code_digest` of the judge that judged it."""
-    interface: Interface | None = None
-    """Of the task; None if there is no evidence."""
-    evidence: Evidence | None = None
-    failure: str = ""
-    """Why there is no evidence."""
 
 
 def code_files() -> list[Path]:
@@ -179,12 +175,21 @@ def read_verdict(folder: Path, batch: Batch, number: int) -> BatchVerdict | None
         return None
     except (OSError, ValueError) as error:
         raise BatchError(f"{file} is damaged, or not signed with the key of this batch", hint=hint) from error
-    about = (entry.task.digest, entry.proposal.candidate.digest, entry.target)
-    seen = verdict.evidence
-    if (verdict.batch, verdict.number) != (batch.id, number) or (
-        seen and (seen.task_digest, seen.candidate_digest, seen.target) != about
-    ):
+    if (verdict.batch, verdict.number) != (batch.id, number) or not _is_about(entry, verdict):
         raise BatchError(f"{file} is on another task, candidate or target", hint=hint)
     if verdict.judge != batch.judge:
         raise BatchError(f"{file} is by another version of the judge", hint=hint)
     return verdict
+
+
+def _is_about(entry: Entry, found: Found) -> bool:
+    """Whether all that is found is on this candidate, or settings of it that were tried, and on its task and target."""
+    kernel = entry.proposal.candidate
+    settings = {kernel.with_parameters(one.values).digest for one in found.tried}
+    verdicts = [(one, settings) for one in found.tuned] + (
+        [(found.evidence, {kernel.digest})] if found.evidence else []
+    )
+    return all(one.template == kernel.template_digest for one in found.tried) and all(
+        (one.task_digest, one.target) == (entry.task.digest, entry.target) and one.candidate_digest in own
+        for one, own in verdicts
+    )

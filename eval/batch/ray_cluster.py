@@ -17,7 +17,7 @@ from warnings import catch_warnings
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from eval.batch.cluster import Answer, Lost
-from eval.batch.here import judged_here
+from eval.batch.here import Waiting, judged_here
 from eval.batch.pack import BATCH, ROOT, BatchVerdict, code_digest, code_files, read_batch, writing
 from eval.pool.cards import Card, Run, chosen_cards
 from kb.errors import BatchError, KbError, MissingLibraryError, is_installed
@@ -42,7 +42,7 @@ class Worker:
         self._found: Iterator[BatchVerdict] = iter(())
         os.environ.pop("OMP_NUM_THREADS", None)  # Ray sets it; torch chooses as on a machine without Ray
 
-    def next(self, part: Sequence[int], known: Mapping[Run, str]) -> BatchVerdict | list[Card]:
+    def next(self, part: Waiting, known: Mapping[Run, str]) -> BatchVerdict | list[Card]:
         """See `Cluster.ask`. Raises RuntimeError, because Ray cannot carry a KbError."""
         try:
             if not self._cards:
@@ -53,7 +53,7 @@ class Worker:
         except KbError as error:
             raise RuntimeError(error.message) from None
 
-    def _judged(self, part: Sequence[int], known: Mapping[Run, str]) -> Iterator[BatchVerdict]:
+    def _judged(self, part: Waiting, known: Mapping[Run, str]) -> Iterator[BatchVerdict]:
         batch, cache = read_batch(ROOT), ROOT / "cache"
         if batch.judge != code_digest():
             raise BatchError("its Python finds another version of the judge", hint="uninstall kb there")
@@ -99,14 +99,14 @@ class RayCluster:
             self._has = {node["NodeID"]: node["Resources"] for node in alive}
         return self._has
 
-    def ask(self, machine: str, part: Sequence[int] = (), known: Mapping[Run, str] | None = None) -> None:
+    def ask(self, machine: str, part: Waiting | None = None, known: Mapping[Run, str] | None = None) -> None:
         with _failing():
             if machine not in self._workers:
                 there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(machine, soft=False)
                 cpus, gpus = self._has[machine]["CPU"], self._has[machine].get("GPU", 0)
                 whole = self._ray.remote(num_cpus=cpus, num_gpus=gpus, scheduling_strategy=there, max_restarts=0)
                 self._workers[machine] = whole(Worker).remote(self._devices)
-            self._asked[self._workers[machine].next.remote(part, known or {})] = machine
+            self._asked[self._workers[machine].next.remote(part or {}, known or {})] = machine
 
     def answers(self) -> Sequence[tuple[str, Answer]]:
         if not self._asked:

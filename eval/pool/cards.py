@@ -60,6 +60,10 @@ class Job(NamedTuple):
     task: tuple[str, str]
     """Its task and target: one judge after another serves these."""
     isa: Isa
+    settings: tuple[dict[str, int], ...] = ()
+    """Those that its author or a skill proposes."""
+    finalists: int = 0
+    seed: int = 0
 
 
 def chosen_cards(devices: str = "") -> list[Card]:

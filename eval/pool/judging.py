@@ -10,15 +10,15 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
 
 from eval.machine import usable_cores
 from eval.pool.cards import Card, Job, parts, start_judges
+from eval.pool.steps import Found, is_final, next_step, with_result
 from eval.pool.turns import TURNS
 from kb.errors import CanaryError, KbError, TaskError
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Interface
-from kb.types.protocols import Judge
+from kb.types.protocols import Judge, Tried
 from kb.types.target import CPU
 
 STOPPED = "the judge was stopped, or the machine ended, while it was judged"
@@ -30,30 +30,23 @@ no kernel too fast."""
 Environment = Mapping[str, str]
 
 
-class Found(NamedTuple):
-    """What became of a candidate: evidence and the task's interface, or why there is none."""
-
-    number: int
-    evidence: Evidence | None = None
-    interface: Interface | None = None
-    failure: str = ""
-
-
-def is_final(evidence: Evidence | None) -> bool:
-    """Whether the judge did not fail, and the machine was not so busy that no time counts."""
-    return evidence is not None and not evidence.untimed
-
-
 class Judging:
     """Judges in passes, until nothing is to be judged again.
 
     Args:
         start: Starts a judge for the task and target of a candidate, with variables beside those of this process.
         folder: Where judges lock files to take turns.
+        begun: What earlier starts found of candidates that they had begun to tune. It is never withdrawn.
     """
 
-    def __init__(self, start: Callable[[Job, Environment], AbstractContextManager[Judge]], folder: Path) -> None:
-        self._start, self._folder = start, folder
+    def __init__(
+        self,
+        start: Callable[[Job, Environment], AbstractContextManager[Judge]],
+        folder: Path,
+        begun: Mapping[int, Found],
+    ) -> None:
+        self._start, self._folder, self._begun = start, folder, begun
+        self._known = dict[int, Found]()
         self._found: SimpleQueue[Found | None] = SimpleQueue()
         self._again: set[int] = set()
         self._suspects: set[int] = set()
@@ -78,7 +71,7 @@ class Judging:
                     judges += [(c, c.environment(sharing, self._folder)) for c in of_kind] * sharing
                 else:
                     why = "; ".join(card.failure for card in cards if card.kind == kind)
-                    yield from (Found(job.number, failure=f"no {kind} is left: {why}") for job in own)
+                    yield from (self._failed(job.number, f"no {kind} is left: {why}") for job in own)
             self._again = set()
             yield from self._pass(judges, queues)
             self._again.update(job.number for queue in queues.values() for part in queue for job in part)
@@ -106,41 +99,63 @@ class Judging:
             with suppress(KeyError):  # none is left: the judges of the card take them out together
                 while card.failure:
                     self._again.add(number := card.unsure.pop())
-                    self._found.put(Found(number, failure=card.failure))
+                    self._known.pop(number, None)
+                    self._found.put(self._failed(number, card.failure))
         finally:
             self._found.put(None)
 
     def _judge_part(self, card: Card, environment: Environment, part: list[Job]) -> None:
         """Judge with one judge what it can, and take that from the part."""
-
-        def decide(failure: str, evidence: Evidence | None = None, interface: Interface | None = None) -> None:
-            """Tell what is found, unless other judges of the same GPU may have caused it."""
-            number = part.pop(0).number
-            is_certain = evidence and is_final(evidence) and evidence.outcome not in MAY_BE_DISTURBED
-            if TURNS in environment and not is_certain:
-                self._again.add(number)
-            else:
-                self._found.put(Found(number, evidence, interface, failure))
-
-        self._found.put(Found(part[0].number, failure=STOPPED))
-        is_timed = False
+        is_shared, is_timed = TURNS in environment, False
+        self._begin(part)
         try:
             with self._start(part[0], environment) as judge:
                 while part and not card.failure:
-                    number, before = part[0].number, set(card.unsure)
-                    evidence = judge.verify(part[0].candidate)
-                    if evidence.timing and not is_timed:  # its canaries were good, after it was asked
-                        card.unsure -= before
-                        is_timed = True
-                    decide("", evidence, judge.interface)
-                    card.unsure.add(number)  # behind it: who fails the card withdraws it, or this thread does
-                    if part:
-                        self._found.put(Found(part[0].number, failure=STOPPED))
+                    job, before, goes_on = part[0], set(card.unsure), False
+                    if step := next_step(job, self._of(job.number)):
+                        result = step.taken(judge)
+                        if isinstance(result, Evidence) and result.timing and not is_timed:
+                            card.unsure -= before  # its canaries were good, after it was asked
+                            is_timed = True
+                        goes_on = self._keep(job.number, result, judge.interface, is_shared=is_shared)
+                        card.unsure.add(job.number)  # behind it: who fails the card withdraws it, or this thread does
+                    if not goes_on:
+                        part.pop(0)
+                        self._begin(part)
         except CanaryError as error:
             self._suspects.add(part[0].number)
             card.failure = f"{card} is taken out: {error.message}"
-        except TaskError as error:
-            while part:
-                decide(error.message)
         except KbError as error:
-            decide(error.message)
+            for job in part[:] if isinstance(error, TaskError) else part[:1]:
+                part.remove(job)
+                if is_shared:
+                    self._again.add(job.number)
+                else:
+                    self._found.put(self._failed(job.number, error.message))
+
+    def _begin(self, part: Sequence[Job]) -> None:
+        """Tell first that the judge was stopped: so it is, unless something else is told."""
+        if part:
+            self._found.put(self._failed(part[0].number, STOPPED))
+
+    def _keep(self, number: int, result: Evidence | Tried, interface: Interface, *, is_shared: bool) -> bool:
+        """Tell what a step has brought, unless other judges of the same GPU may have caused it.
+
+        Returns:
+            Whether the same judge may take the next one.
+        """
+        counts = isinstance(result, Tried) or is_final(result)
+        is_disturbed = result.time_us is None if isinstance(result, Tried) else result.outcome in MAY_BE_DISTURBED
+        if is_shared and (is_disturbed or not counts):
+            self._again.add(number)
+            return False
+        self._known[number] = with_result(self._of(number), result, interface)
+        self._found.put(self._known[number])
+        return counts
+
+    def _of(self, number: int) -> Found:
+        """What is known of a candidate."""
+        return self._known.get(number) or self._begun.get(number) or Found(number=number)
+
+    def _failed(self, number: int, failure: str) -> Found:
+        return self._of(number).model_copy(update={"failure": failure})

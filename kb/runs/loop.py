@@ -197,13 +197,8 @@ class Loop:
         """Time a setting, or judge a kernel."""
         if isinstance(step, Submit):
             self._judge(step.proposal, judge)
-            return
-        candidate = step.candidate
-        values = {parameter.name: parameter.value for parameter in candidate.parameters}
-        start, found = time.monotonic(), judge.estimate(candidate)
-        took_s = round(found.took_s or time.monotonic() - start, 3)
-        tried = Tried(template=candidate.template_digest, values=values, time_us=found.time_us, took_s=took_s)
-        self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=tried))
+        else:
+            self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=Tried.by(judge, step.candidate)))
 
     def prompt(self, interface: Interface) -> Prompt:
         """The next prompt, which is also written to the run's folder.
@@ -266,10 +261,13 @@ class Loop:
             parent=len(attempts) if stage in (Stage.FIX, Stage.IMPROVE) else 0,
         )
 
-    def take(self, verdicts: Sequence[tuple[Proposal, Evidence]], interface: Interface, *, batch: str) -> int:
-        """Record the verdicts of a batch, and publish the run's best if it wins. The run may be over.
+    def take(
+        self, verdicts: Sequence[tuple[Proposal, Evidence]], interface: Interface, *, batch: str,
+        tried: Sequence[Tried] = (),
+    ) -> int:  # fmt: skip
+        """Record what a batch brings, each once, and publish the run's best if it wins. The run may be over.
 
-        A candidate that was timed or refused before keeps its verdict.
+        A candidate that was timed or refused before keeps its verdict, and a setting its time.
 
         Returns:
             How many attempts have a verdict now that they did not have.
@@ -280,6 +278,10 @@ class Loop:
         new = 0
         with self.run.held():
             try:
+                known = [(one.template, one.values) for one in self.run.tried]
+                for one in tried:
+                    if (one.template, one.values) not in known:
+                        self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=one))
                 for proposal, evidence in verdicts:
                     for step in self._untimed_steps(proposal, evidence):
                         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence, text=batch))

@@ -209,6 +209,11 @@ class Candidate(Frozen):
             for m in _TUNABLE.finditer(self.source)
         )
 
+    @property
+    def values(self) -> dict[str, int]:
+        """Those of its parameters, by name."""
+        return {parameter.name: parameter.value for parameter in self.parameters}
+
     def with_parameters(self, values: dict[str, int]) -> "Candidate":
         """The same kernel with other parameter values; unknown names are ignored."""
         source = _TUNABLE.sub(lambda m: f"{m['head']}{values.get(m['name'], m['value'])}{m['tail']}", self.source)

@@ -1,9 +1,10 @@
 """Protocols between the packages, so that they need not import each other."""
 
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from math import inf
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from pydantic import Field
 
@@ -64,9 +65,8 @@ class Attempt(Proposal):
 
     def quick_us(self, tried: "Sequence[Tried]") -> float:
         """The quick time of its own settings in microseconds; infinite if there is none."""
-        kernel = self.candidate
-        values = {parameter.name: parameter.value for parameter in kernel.parameters}
-        own = (one.time_us for one in tried if (one.template, one.values) == (kernel.template_digest, values))
+        kernel = self.candidate.template_digest, self.candidate.values
+        own = (one.time_us for one in tried if (one.template, one.values) == kernel)
         return next(filter(None, own), inf)
 
     def cost(self, tried: "Sequence[Tried]") -> tuple[float, ...]:
@@ -92,6 +92,13 @@ class Tried(Frozen):
     """None if it was refused."""
     took_s: float = 0.0
     """Seconds that this took; 0 is unknown."""
+
+    @classmethod
+    def by(cls, judge: "Judge", kernel: Candidate) -> Self:
+        """Time a kernel quickly; errors as in `Judge.estimate`."""
+        start, found = time.monotonic(), judge.estimate(kernel)
+        took_s = round(found.took_s or time.monotonic() - start, 3)
+        return cls(template=kernel.template_digest, values=kernel.values, time_us=found.time_us, took_s=took_s)
 
 
 class Reason(Frozen):

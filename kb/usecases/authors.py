@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from eval.machine import sandbox_level
 from kb.errors import SettingsError
 from kb.settings import Settings
+from kb.tuner import VERDICTS
 from kb.types.base import TOKEN_CHARACTERS, is_loopback
 from kb.usecases.confinement import confined
 from kb.usecases.home import Home
@@ -24,7 +25,7 @@ from synth.authors.files import FilesAuthor
 from synth.authors.openai import KEY, OpenAIAuthor
 from synth.authors.recorded import RecordedAuthor
 from synth.authors.spending import TABLE, Agent, Budget, Model, Models
-from synth.search.moves import VERDICTS, WRITTEN
+from synth.search.moves import WRITTEN
 
 SHOWN_TOKENS = 10_000
 """What a prompt has beside its limit, the task's source and two kernels, is rarely more."""

@@ -3,15 +3,20 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval.batch.here import job_of
 from eval.batch.pack import BATCH, Batch, BatchVerdict, read_batch, read_verdict
 from eval.languages.registry import language_named
+from eval.pool.steps import is_half_tuned
 from kb.catalog import storage_errors
 from kb.errors import BatchError, RunError
 from kb.runs.journal import Run
+from kb.runs.loop import Loop
 from kb.types.base import Frozen
+from kb.types.kernels import Interface
 from kb.usecases.home import Home
 from kb.usecases.packing import own_copy
 from kb.usecases.running import loop_of
+from synth.search.moves import tuned_proposal
 
 
 class Taken(Frozen):
@@ -27,7 +32,7 @@ class Taken(Frozen):
 
 
 def take(home: Home, folder: Path) -> Taken:
-    """Take the verdicts of a batch back into the runs, each once, and save wins as skills.
+    """Take what a batch has found back into the runs, each verdict and setting once, and save wins as skills.
 
     Raises:
         BatchError: the folder is no batch that this home packed.
@@ -47,6 +52,8 @@ def take(home: Home, folder: Path) -> Taken:
             continue
         if verdict and verdict.evidence:
             found.setdefault(entry.run, []).append(verdict)
+            if is_half_tuned(job_of(batch, number), verdict):
+                missing.append(f"{batch.about(number)}: the tuner has not come to its end")
         else:
             missing.append(f"{batch.about(number)}: {verdict.failure if verdict else 'it is not judged yet'}")
     new: dict[str, int] = {}
@@ -59,9 +66,21 @@ def take(home: Home, folder: Path) -> Taken:
 
 
 def _take_into(home: Home, run: Run, batch: Batch, verdicts: Sequence[BatchVerdict]) -> int:
-    """Take verdicts into one run; return how many attempts got one. Raises RunError if the run does not take them."""
+    """Take what was found into one run; return how many attempts got a verdict. Raises RunError if it takes none."""
     if any(batch.entries[verdict.number].task != run.plan.task for verdict in verdicts):
         raise RunError(f"run {run.id} has another task than when it was packed", hint="pack it again")
     interface = next(verdict.interface for verdict in verdicts if verdict.interface)
     pairs = [(batch.entries[verdict.number].proposal, verdict.evidence) for verdict in verdicts if verdict.evidence]
-    return loop_of(home, run, language=language_named(run.plan.language)).take(pairs, interface, batch=batch.id)
+    loop = loop_of(home, run, language=language_named(run.plan.language))
+    new = loop.take(pairs, interface, batch=batch.id)
+    return new + sum(_take_tuned(loop, batch, verdict, interface) for verdict in verdicts if verdict.tried)
+
+
+def _take_tuned(loop: Loop, batch: Batch, verdict: BatchVerdict, interface: Interface) -> int:
+    """Take the settings of one candidate that were timed, and the verdicts on the best; return how many attempts."""
+    kernel = batch.entries[verdict.number].proposal.candidate
+    number = min(loop.run.verdicts(kernel))
+    attempt, tried = loop.run.attempts[number - 1], verdict.tried
+    settings = {one.digest: one for one in (kernel.with_parameters(point.values) for point in tried)}
+    tuned = [(tuned_proposal(attempt, number, settings[e.candidate_digest], len(tried)), e) for e in verdict.tuned]
+    return loop.take(tuned, interface, batch=batch.id, tried=tried)

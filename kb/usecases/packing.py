@@ -12,7 +12,8 @@ from kb.catalog import storage_errors
 from kb.errors import BatchError, CandidateError
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.storage import write_whole
-from kb.types.kernels import Task
+from kb.tuner import FINALISTS
+from kb.types.kernels import Candidate, Task
 from kb.types.protocols import Proposal
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
@@ -26,7 +27,7 @@ def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
     """
     must_be_new(folder)
     entries = [
-        entry_of(run, proposal)
+        entry_of(run, proposal).model_copy(update={"finalists": finalists_of(run, proposal.candidate)})
         for run in runs
         for proposal in run.untimed
         if proposal.candidate.language in timed_languages(home.targets.isa(run.plan.target))
@@ -37,7 +38,18 @@ def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
 def entry_of(run: Run, proposal: Proposal, known: str = "") -> Entry:
     """A candidate of a run, with the kind of card that has timed others: of the journal, or else the known one."""
     kind = timed_on(run) or known
-    return Entry(run=run.id, task=run.plan.task, target=run.plan.target, proposal=proposal, timed_on=kind)
+    plan = run.plan
+    return Entry(run=run.id, task=plan.task, target=plan.target, proposal=proposal, timed_on=kind, seed=plan.seed)
+
+
+def finalists_of(run: Run, kernel: Candidate) -> int:
+    """How many settings of a kernel a batch may judge, so that the run keeps its limit; 0 if the run does not tune it."""
+    plan = run.plan
+    is_tuned = plan.synthesizer is not SynthesizerKind.EXTERNAL and plan.search == "two-level"
+    is_known = any(one.template == kernel.template_digest for one in run.tried)
+    if not is_tuned or "tuner" in plan.without or not kernel.parameters or is_known:
+        return 0
+    return max(0, min(FINALISTS, run.evaluations_left - (run.pending is not None)))
 
 
 def timed_on(run: Run) -> str:

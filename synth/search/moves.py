@@ -13,11 +13,11 @@ from itertools import islice
 from math import inf
 from typing import Literal
 
+from kb.tuner import FINALISTS, SHARE, VERDICTS, finalists, most_points, next_point
 from kb.types.base import Frozen
 from kb.types.kernels import Candidate, LanguageName
 from kb.types.protocols import Attempt, Proposal, RecalledSkill, Stage, Tried
 from kb.types.skill import SkillKind, SkillStanding
-from synth.search.tuner import FINALISTS, LEAST_POINTS, MOST_POINTS, finalists, next_point
 
 DRAFTS = 3
 """Structures that are written before one is chosen."""
@@ -31,14 +31,8 @@ STAGNANT = 2
 """A search is over after so many steps in a row without a gain, with their corrections and tuning; no draft is one."""
 NOISE = 1.02
 """A gain is a time that is shorter by at least this factor."""
-SHARE = 1 / 2
-"""Most of the judge's time that quick timings take where authors write: tuning a structure takes at most as long as its
-three verdicts. On six measured grids the better of two finalists takes 1.05 to 1.10 times as long as the best setting
-after 15 settings, and 1.03 to 1.04 after 30 (replay-cpu.json, replay-h200.json). The tuner alone has all the time."""
 NEAR_ROOF = 0.9
 """Share of the reachable roof at which there is little left to win, if the plan names no other."""
-VERDICTS = 1 + FINALISTS
-"""Verdicts on a structure with parameters: on the kernel as it was written, and on its best settings."""
 TUNED, WRITTEN = 8, 24
 """Verdicts of a run that has no other limit: of the tuner alone, and with authors. Three drafts take nine, so that
 fifteen are left for small and large steps."""
@@ -148,7 +142,7 @@ def _tuning(state: State, share: float) -> Iterator[Measure | Submit]:
     seen, judged = set[str](), {attempt.candidate.digest for attempt in state.attempts}
     quick_s = sum(one.took_s for one in state.tried)
     judged_s = sum(took.seconds for attempt in state.attempts if (took := attempt.evidence.took))
-    most = LEAST_POINTS if judged_s and quick_s > share * (quick_s + judged_s) else MOST_POINTS
+    most = most_points(quick_s, judged_s, share)
     finals = Counter(attempt.parent for attempt in state.attempts if attempt.is_tuned)
     all_tried = defaultdict[str, list[Tried]](list)
     for one in state.tried:
@@ -169,12 +163,12 @@ def _tuning(state: State, share: float) -> Iterator[Measure | Submit]:
         for point in best:
             tuned = kernel.with_parameters(point)
             if tuned.digest not in judged:
-                yield Submit(proposal=tuned_proposal(attempt, number, tuned, point, len(tried)))
+                yield Submit(proposal=tuned_proposal(attempt, number, tuned, len(tried)))
 
 
-def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, point: dict[str, int], tried: int) -> Proposal:
+def tuned_proposal(attempt: Attempt, number: int, tuned: Candidate, tried: int) -> Proposal:
     """The proposal to judge a kernel in full with values that were among the fastest of those tried."""
-    values = ", ".join(f"{name}={value}" for name, value in point.items())
+    values = ", ".join(f"{name}={value}" for name, value in tuned.values.items())
     return Proposal(
         candidate=tuned,
         note=f"{values}: among the fastest of {tried} settings of candidate {number}",
@@ -293,12 +287,12 @@ def _next_skill(state: State) -> Submit | Stop:
 
 def _recalled(recalled: RecalledSkill, kernel: Candidate, versions: Sequence[Candidate]) -> Proposal:
     note = f"{recalled.skill.name} ({recalled.standing})"
-    values = ", ".join(f"{parameter.name}={parameter.value}" for parameter in kernel.parameters)
+    values = ", ".join(f"{name}={value}" for name, value in kernel.values.items())
     return Proposal(
         candidate=kernel,
         note=f"{note}: {values}" if values else note,
         skills_used=(recalled.skill.name,),
-        settings=tuple({parameter.name: parameter.value for parameter in one.parameters} for one in versions),
+        settings=tuple(one.values for one in versions),
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.quick_grid import CHOICES, PASSES, SKILLS, with_choices
 from benchmarks.replay import Grid, Search, Setting, as_grid, at_random, compared, greedy, replayed, tpe, tuner
+from kb.tuner import MOST_POINTS
 from kb.types.kernels import Parameter
-from synth.search.tuner import MOST_POINTS
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 SPACE = [Parameter(name=name, value=0, choices=tuple(range(8))) for name in ("X", "Y")]

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from kb.tuner import FINALISTS, MOST_POINTS, Point, finalists, next_point
 from kb.types.kernels import Parameter
-from synth.search.tuner import FINALISTS, MOST_POINTS, Point, finalists, next_point
 
 SPACE = (
     Parameter(name="BLOCK", value=32, choices=(32, 64, 128, 256, 512)),
