@@ -112,12 +112,12 @@ class Judging:
             with self._start(part[0], environment) as judge:
                 while part and not card.failure:
                     job, before, goes_on = part[0], set(card.unsure), False
-                    if step := next_step(job, self._of(job.number)):
+                    if step := next_step(job, found := self._of(job.number)):
                         result = step.taken(judge)
                         if isinstance(result, Evidence) and result.timing and not is_timed:
                             card.unsure -= before  # its canaries were good, after it was asked
                             is_timed = True
-                        goes_on = self._keep(job.number, result, judge.interface, is_shared=is_shared)
+                        goes_on = self._keep(found, result, judge.interface, is_shared=is_shared)
                         card.unsure.add(job.number)  # behind it: who fails the card withdraws it, or this thread does
                     if not goes_on:
                         part.pop(0)
@@ -138,7 +138,7 @@ class Judging:
         if part:
             self._found.put(self._failed(part[0].number, STOPPED))
 
-    def _keep(self, number: int, result: Evidence | Tried, interface: Interface, *, is_shared: bool) -> bool:
+    def _keep(self, found: Found, result: Evidence | Tried, interface: Interface, *, is_shared: bool) -> bool:
         """Tell what a step has brought, unless other judges of the same GPU may have caused it.
 
         Returns:
@@ -147,10 +147,10 @@ class Judging:
         counts = isinstance(result, Tried) or is_final(result)
         is_disturbed = result.time_us is None if isinstance(result, Tried) else result.outcome in MAY_BE_DISTURBED
         if is_shared and (is_disturbed or not counts):
-            self._again.add(number)
+            self._again.add(found.number)
             return False
-        self._known[number] = with_result(self._of(number), result, interface)
-        self._found.put(self._known[number])
+        self._known[found.number] = with_result(found, result, interface)
+        self._found.put(self._known[found.number])
         return counts
 
     def _of(self, number: int) -> Found:

@@ -1,4 +1,4 @@
-"""What a judge does for one candidate, step by step: a verdict, and then quick timings of settings and more verdicts."""
+"""What a judge does for one candidate, step by step: its verdict, quick timings of settings, verdicts on these."""
 
 from typing import NamedTuple
 

@@ -208,14 +208,16 @@ def _judge_elsewhere(
 
 
 def _folders(campaign: Campaign, batches: Path) -> list[Path]:
-    return sorted(batches.glob(f"{campaign.name}-batch-*"))
+    """In the order in which they were packed."""
+    found = batches.glob(f"{campaign.name}-batch-*")
+    return sorted(found, key=lambda folder: (len(folder.name), folder.name))
 
 
 def _carry(kb: KnowledgeBase, campaign: Campaign, plans: list[Plan], batches: Path, on_result: OnResult) -> str:
     """Take the verdicts that came, ask for the next candidate of each run, and pack what waits for a device."""
     folders = _folders(campaign, batches)
     waiting = set[tuple[str, str]]()
-    for folder in folders:
+    for folder in reversed(folders):  # what is tuned late in an earlier one waits until the last candidate is judged
         taken = take(kb, folder)
         if taken.missing:
             known = {(entry.run, entry.proposal.candidate.digest) for entry in read_batch(folder).entries.values()}

@@ -13,18 +13,21 @@ from kb.types.skill import Skill
 def write_back(run: Run, skillbook: Skillbook, language: Language, scope: frozenset[str], interface: Interface) -> None:
     """Publish the run's best candidate if it won, and its rules, unless they are published yet.
 
+    A run with `Skills.OTHERS` publishes rules alone: those of its own task it would not get anyway.
+
     Args:
         scope: Targets whose skills may be used.
     """
-    attempts, best = run.attempts, run.best
-    if run.plan.control or run.plan.skills is not Skills.ALL or not attempts:
+    plan, attempts, best = run.plan, run.attempts, run.best
+    keeps_rules = plan.skills is Skills.ALL or (plan.skills is Skills.OTHERS and plan.rules is not Rules.NONE)
+    if plan.control or not keeps_rules or not attempts:
         return
     skillbook.attest(*(attempt.evidence for attempt in attempts))
     _keep_rules(run, skillbook, language)
-    if best is None or not best.evidence.won:
+    if plan.skills is not Skills.ALL or best is None or not best.evidence.won:
         return
     skill = skill_of_win(
-        run.plan.task,
+        plan.task,
         best.candidate,
         best.evidence,
         suffix=language.suffix,

@@ -8,7 +8,7 @@ from kb.types.base import Frozen
 
 
 class Skills(StrEnum):
-    """Which skills a run gets, and so of which tasks its rules may come. Only a run with `all` publishes."""
+    """Which skills a run gets, and so of which tasks its rules may come. Only a run with `all` publishes wins."""
 
     ALL = "all"
     OTHERS = "others"

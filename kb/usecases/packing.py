@@ -43,7 +43,7 @@ def entry_of(run: Run, proposal: Proposal, known: str = "") -> Entry:
 
 
 def finalists_of(run: Run, kernel: Candidate) -> int:
-    """How many settings of a kernel a batch may judge, so that the run keeps its limit; 0 if the run does not tune it."""
+    """How many settings of a kernel a batch may judge within the run's limit; 0 if the run does not tune it."""
     plan = run.plan
     is_tuned = plan.synthesizer is not SynthesizerKind.EXTERNAL and plan.search == "two-level"
     is_known = any(one.template == kernel.template_digest for one in run.tried)

@@ -29,7 +29,7 @@ from kb.web.report import campaign_page
 from synth.authors.author import Ask, Reply
 from synth.authors.recorded import RecordedAuthor
 from tests.conftest import HashEmbedder
-from tests.eval.batches import verdict_on, write_verdict
+from tests.eval.batches import TUNABLE, found_by, kernel, verdict_on, write_verdict
 from tests.runs.fakes import INTERFACE, evidence_of
 
 SOURCE = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
@@ -196,6 +196,29 @@ def test_a_carried_campaign_packs_one_candidate_of_each_run_and_goes_on_with_the
     assert go(kb, path) == ""
     assert judged == []
     assert [one.judged for one in report(kb, read_campaign(path)).results] == [3, 3]
+
+
+def test_settings_that_come_after_the_next_candidate_was_asked_for_are_taken_too(
+    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    for number in range(6):
+        text = kernel(f"{number}", TUNABLE).source
+        (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\n{text}```\n")
+    path = campaign_file(FILE.replace("evaluations = 6", "evaluations = 18"), more='judge = "carried"')
+    go(kb, path)
+    first, second = tmp_path / "c-batch-1", tmp_path / "c-batch-2"
+    batch = read_batch(first)
+    for steps in (4, 99):  # killed, carried back, and carried there again
+        for number in batch.entries:
+            write_verdict(first, batch, found_by(batch, number, steps))
+        go(kb, path)
+    assert [len(run.attempts) for run in kb.runs] == [1, 1], "another candidate waits"
+    for number in (batch := read_batch(second)).entries:
+        write_verdict(second, batch, found_by(batch, number, 99))
+    go(kb, path)
+
+    assert [len(run.attempts) for run in kb.runs] == [6, 6]
+    assert {len(run.tried) for run in kb.runs} == {32}
 
 
 def test_a_campaign_in_rounds_asks_all_runs_at_once_and_judges_their_answers_here(

@@ -13,6 +13,7 @@ import pytest
 from eval.batch import cluster, here, ray_cluster
 from eval.batch import judge as batch_judge
 from eval.batch.cluster import MOST_LOST, MOST_STARTS, Answer, Lost
+from eval.batch.here import Waiting
 from eval.batch.judge import judge_batch
 from eval.batch.pack import VERDICTS, Batch, BatchVerdict, code_files, read_verdict, write_batch
 from eval.batch.ray_cluster import Worker
@@ -21,7 +22,7 @@ from eval.pool import cards
 from eval.pool.cards import Card, Run
 from kb.errors import BatchError, MissingLibraryError
 from kb.types.target import CPU
-from tests.eval.batches import FAST, H100, HERE, SLOW, FakeJudge, batch_of, entry, kernel, text_of
+from tests.eval.batches import FAST, H100, HERE, SLOW, FakeJudge, batch_of, entry, kernel, text_of, tuned
 from tests.eval.judging import needs_linux
 from tests.runs.fakes import TASK
 
@@ -54,7 +55,7 @@ class Machines:
             worker._cards = own[name]
         self.left, self.useless, self.comes = dict(dies or {}), useless, comes
         self.silent, self.falls = silent, dict(falls or {})
-        self.asked = list[tuple[str, Sequence[int], Mapping[Run, str]]]()
+        self.asked = list[tuple[str, Waiting, Mapping[Run, str]]]()
         self.parts = list[tuple[str, int]]()
         self.batch: Batch | None = None
 
@@ -62,8 +63,8 @@ class Machines:
         is_lost = any(count <= 0 for count in self.left.values())
         return [name for name in self.workers if self.left.get(name, 1) > 0 and (is_lost or name not in self.comes)]
 
-    def ask(self, machine: str, part: Sequence[int] = (), known: Mapping[Run, str] | None = None) -> None:
-        self.asked.append((machine, part, known or {}))
+    def ask(self, machine: str, part: Waiting | None = None, known: Mapping[Run, str] | None = None) -> None:
+        self.asked.append((machine, part or {}, known or {}))
         if part:
             self.parts.append((machine, len(part)))
 
@@ -161,6 +162,17 @@ def test_a_lost_machine_loses_no_verdict_and_only_the_candidate_in_flight_is_jud
     assert told.count("machine node0 is lost (power): it had begun 0, and 0 more go to others") == (after == 1)
     assert Counter("is lost" in line for line in told)[True] == 1
     assert Counter("passed" in line for line in told)[True] == 24
+
+
+@pytest.mark.parametrize("after", [3, 8, 20])
+def test_a_lost_machine_loses_no_setting_and_another_tunes_on(tmp_path: Path, judged: Callable, after: int) -> None:
+    batch = batch_of(*(tuned(f"k{n}", target="h100") for n in range(4)))
+
+    assert judged(batch, Machines(gpus(2), dies={"node0": after}))[0] == 0
+
+    found = [read_verdict(tmp_path / "batch", batch, number) for number in batch.entries]
+    assert [(len(one.tried), len(one.tuned)) for one in found if one] == [(16, 2)] * 4
+    assert sum(begun(tmp_path).values()) <= 4 * 19 + 1, "only the step in flight is taken again"
 
 
 def test_a_machine_that_comes_later_judges_what_a_lost_one_has_not(tmp_path: Path, judged: Callable) -> None:

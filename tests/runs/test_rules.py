@@ -10,6 +10,7 @@ from kb.runs.journal import Plan, Rules, Run, Runs, SynthesizerKind
 from kb.runs.rules import SHOWN, learnt, rules_for, tried
 from kb.skillbook.library import Skillbook
 from kb.skillbook.standing import STALE_DAYS, TRIALS, StandingContext, standing_of
+from kb.types.campaign import Skills
 from kb.types.evidence import Evidence, Outcome
 from kb.types.kernels import Task
 from kb.types.protocols import Attempt, Stage
@@ -97,6 +98,20 @@ def test_what_was_refused_and_then_mended_becomes_a_rule(home: Path, tmp_path: P
     assert "-int wrong; // rows are 64" in found.body
     assert found.candidate == run.attempts[1].candidate
     assert book_of(home, home / "none").standing(found) is SkillStanding.SCREENED
+
+
+@pytest.mark.parametrize(("which", "count"), [(Rules.LEARNT, 1), (Rules.RANDOM, 1), (Rules.NONE, 0)])
+def test_a_run_with_skills_of_other_tasks_keeps_rules_if_it_has_some_and_no_win(
+    which: Rules, count: int, home: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        run = run_of(home, task(0), Mending(tmp_path / "calls.log"), skills=Skills.OTHERS, rules=which)
+
+    assert run.best
+    assert run.best.evidence.won
+    book = book_of(home, home / "none")
+    assert [skill.is_rule for skill in book.skills()] == [True] * count
+    assert {*book.standings(rules(home)).values()} <= {SkillStanding.SCREENED}, "on trial, so that other tasks get it"
 
 
 def test_a_rule_is_tried_on_three_other_tasks_before_it_is_verified(home: Path, tmp_path: Path) -> None:

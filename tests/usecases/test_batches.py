@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,16 @@ from eval.batch.pack import BATCH, Batch, read_batch
 from kb.errors import BatchError, CandidateError, KbError, RunError, TargetError
 from kb.runs.entries import JournalEntry
 from kb.runs.journal import HEADER, Plan, Run, SynthesizerKind
+from kb.runs.loop import state_of
 from kb.types.evidence import Evidence, Grade, Outcome
 from kb.types.kernels import Candidate
-from kb.types.protocols import Proposal
+from kb.types.protocols import Proposal, Stage, Tried
 from kb.usecases.batches import take
 from kb.usecases.knowledge_base import KnowledgeBase
 from kb.usecases.packing import pack_candidates, pack_runs
-from tests.eval.batches import evidence_on, kernel, verdict_on, write_verdict
-from tests.runs.fakes import TASK, evidence_of
+from synth.search.moves import tuning
+from tests.eval.batches import evidence_on, found_by, kernel, tuned, verdict_on, write_verdict
+from tests.runs.fakes import BEST, TASK, evidence_of
 
 
 def proposal(text: str, language: str = "cpp") -> Proposal:
@@ -211,6 +214,90 @@ def test_what_could_not_be_timed_is_taken_once_and_can_be_packed_again(kb: Knowl
 
     assert [take(kb, tmp_path / "batch").new for _ in range(2)] == [1, 0]
     assert runs_of(pack_runs(kb, tmp_path / "again", [kb.runs.get(run)])) == [run]
+
+
+SEARCHED = {"synthesizer": SynthesizerKind.AUTHORS, "evaluations": 9, "seed": 7}
+
+
+def tunable(kb: KnowledgeBase, text: str = "k", judged: int = 0, **plan: Any) -> Run:
+    """A run in which a kernel with parameters waits for its verdict, after others that were refused."""
+    fields = {"task": TASK, "target": "cpu-x86", "language": "cpp"} | SEARCHED | plan
+    run = kb.runs.start(Plan.model_validate(fields))
+    for step in range(1, judged + 1):
+        run.append(JournalEntry(kind="proposed", step=step, proposal=proposal(f"{step}")))
+        run.append(JournalEntry(kind="judged", step=step, evidence=evidence_of(kernel(f"{step}"))))
+    own = tuned(text).proposal.model_copy(update={"stage": Stage.DRAFT, "author": "a"})
+    run.append(JournalEntry(kind="proposed", step=run.step, proposal=own))
+    return run
+
+
+PACKED = {
+    "the run searches on two levels": ({}, 0, False, 2),
+    "kernels of skills": ({"synthesizer": SynthesizerKind.TUNE}, 0, False, 2),
+    "one verdict is left for settings": ({}, 7, False, 1),
+    "no verdict is left for settings": ({}, 8, False, 0),
+    "the run is greedy": ({"search": "greedy"}, 0, False, 0),
+    "the tuner is left out": ({"without": ("tuner",)}, 0, False, 0),
+    "by hand": ({"synthesizer": SynthesizerKind.EXTERNAL}, 0, False, 0),
+    "the kernel was tuned before": ({}, 0, True, 0),
+}
+
+
+@pytest.mark.parametrize(("plan", "judged", "is_known", "finalists"), PACKED.values(), ids=PACKED)
+def test_kernels_of_runs_that_tune_are_packed_to_be_tuned(
+    kb: KnowledgeBase, tmp_path: Path, plan: dict[str, Any], judged: int, is_known: bool, finalists: int
+) -> None:
+    run = tunable(kb, judged=judged, **plan)
+    if is_known:
+        template = tuned("k").proposal.candidate.template_digest
+        run.append(JournalEntry(kind="tried", step=run.step, tried=Tried(template=template, values={"UNROLL": 2})))
+
+    (entry,) = pack_runs(kb, tmp_path / "batch", [run]).entries.values()
+
+    assert (entry.finalists, entry.seed) == (finalists, 7)
+
+
+def test_a_kernel_without_parameters_is_packed_as_it_is(kb: KnowledgeBase, tmp_path: Path) -> None:
+    run = run_with(kb, None, None, names=("k1", "k2"))
+
+    assert pack_runs(kb, tmp_path / "batch", [run]).entries[1].finalists == 0
+
+
+@pytest.mark.parametrize("parts", [(99,), (99, 99), (1, 99), (4, 4, 9, 99), (18, 99)])
+def test_settings_and_verdicts_on_the_best_are_taken_once_also_in_parts(
+    kb: KnowledgeBase, tmp_path: Path, parts: tuple[int, ...]
+) -> None:
+    run = tunable(kb)
+    pack_runs(kb, tmp_path / "batch", [run])
+    batch = read_batch(tmp_path / "batch")
+
+    for steps in parts:
+        verdict = found_by(batch, 1, steps)
+        write_verdict(tmp_path / "batch", batch, verdict)
+        taken = take(kb, tmp_path / "batch")
+        late = ["1 of 1: row-sum for cpu-x86: the tuner has not come to its end"]
+        assert [*taken.missing] == ([] if steps == 99 else late)
+
+    now = kb.runs.get(run.id)
+    assert [(one.values, one.time_us) for one in now.tried] == [(one.values, one.time_us) for one in verdict.tried]
+    assert [one.evidence for one in now.attempts] == [verdict.evidence, *verdict.tuned]
+    assert [(one.parent, one.is_tuned, one.author) for one in now.attempts] == [(0, False, "a"), *[(1, True, "a")] * 2]
+    assert now.attempts[1].note == f"UNROLL=4, BLOCK=128: among the fastest of {len(now.tried)} settings of candidate 1"
+    assert now.attempts[1].candidate.values == BEST
+    entries = now.entries
+    assert take(kb, tmp_path / "batch").new == 0
+    assert kb.runs.get(run.id).entries == entries
+    assert tuning(state_of(now)) == [], "a run that goes on elsewhere tunes it no more"
+
+
+def test_settings_whose_signature_is_wrong_are_not_taken(kb: KnowledgeBase, tmp_path: Path) -> None:
+    run = tunable(kb)
+    pack_runs(kb, tmp_path / "batch", [run])
+    batch = read_batch(tmp_path / "batch")
+    write_verdict(tmp_path / "batch", batch, found_by(batch, 1, 99), key="another")
+
+    assert ["is damaged, or not signed" in line for line in take(kb, tmp_path / "batch").missing] == [True]
+    assert (kb.runs.get(run.id).tried, kb.runs.get(run.id).attempts) == ((), ())
 
 
 def test_evidence_of_a_batch_is_that_of_the_candidate(kb: KnowledgeBase, tmp_path: Path) -> None:
