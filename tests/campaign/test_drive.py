@@ -202,7 +202,7 @@ def test_settings_that_come_after_the_next_candidate_was_asked_for_are_taken_too
     kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     for number in range(6):
-        text = kernel(f"{number}", TUNABLE).source
+        text = kernel(more=f"int k{number};\n{TUNABLE}").source
         (tmp_path / "answers" / f"{number}.md").write_text(f"note: {number}\n\n```cpp\n{text}```\n")
     path = campaign_file(FILE.replace("evaluations = 6", "evaluations = 18"), more='judge = "carried"')
     go(kb, path)
