@@ -1,6 +1,6 @@
 """Compare the first arm of a campaign with its others at equal structures and at equal tokens, from the journals.
 
-    kb campaign search-arms.toml       # a copy of the file, beside KernelBench; arms_batch.py says what comes next
+    kb campaign search-arms.toml       # a copy of the file, beside KernelBench; kb says what comes next
     python -m benchmarks.search_arms --out benchmarks/results/search-arms-h200.json
     python -m benchmarks.search_arms search-arms-cpu --out benchmarks/results/search-arms-cpu.json
 

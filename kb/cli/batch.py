@@ -30,7 +30,7 @@ def pack(
     """Pack candidates for a machine that has their device.
 
     Of runs these are the candidates that passed without being timed, and one that is not judged yet. FILEs become a run
-    for each of their languages. The folder holds the judge, too: `python -m eval` in it needs only torch, triton, numpy
+    for each of their languages. Kernels of runs that tune are tuned there. The folder holds the judge, too: `python -m eval` in it needs only torch, triton, numpy
     and pydantic.
 
     Example: kb batch pack for-h100 one.py other.py --task examples/softmax.py --target h100
@@ -69,7 +69,7 @@ def judge(
 
     Example: kb batch judge for-h100 --devices 0,2
 
-    Exit status: 0 when every candidate has a final verdict, 1 otherwise.
+    Exit status: 0 when every candidate has a final verdict and is tuned to the end, 1 otherwise.
     """
     from eval.batch.judge import judge_batch
 
@@ -81,11 +81,11 @@ def judge(
 def take(folder: Folder, as_json: Json = False) -> None:
     """Take the verdicts of a batch back into the runs.
 
-    Each verdict counts once, however often it is taken. A win becomes a skill.
+    Each verdict and each setting that was timed counts once, however often it is taken. A win becomes a skill.
 
     Example: kb batch take for-h100
 
-    Exit status: 0 when every candidate has a verdict, 1 otherwise.
+    Exit status: 0 when every candidate has a verdict and is tuned to the end, 1 otherwise.
     """
     from kb.cli.runs import show_runs
     from kb.usecases.batches import take

@@ -481,13 +481,15 @@ def test_an_arm_that_searches_greedily_asks_for_no_settings(
     }
 
 
+@pytest.mark.parametrize("judge", ["here", "carried"])
 def test_an_arm_says_what_its_search_does_without(
-    kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
+    judge: str, kb: KnowledgeBase, campaign_file: Callable[..., Path], judged: list[tuple[str, str]]
 ) -> None:
-    go(kb, campaign_file(FILE + '[[arms]]\nname = "kb"\n[[arms]]\nname = "bare"\nwithout = ["tuner", "diagnosis"]\n'))
+    arms = '[[arms]]\nname = "kb"\n[[arms]]\nname = "bare"\nwithout = ["tuner", "diagnosis"]\n'
+    go(kb, campaign_file(FILE + arms, more=f'judge = "{judge}"'))
 
-    arms = {run.plan.part.arm: run for run in kb.runs if run.plan.part}
-    assert {arm: run.plan.without for arm, run in arms.items()} == {"kb": (), "bare": ("tuner", "diagnosis")}
-    prompts = {arm: run.prompt(1) for arm, run in arms.items()}
+    runs = {run.plan.part.arm: run for run in kb.runs if run.plan.part}
+    assert {arm: run.plan.without for arm, run in runs.items()} == {"kb": (), "bare": ("tuner", "diagnosis")}
+    prompts = {arm: run.prompt(1) for arm, run in runs.items()}
     asks = {arm: prompt and ("settings:" in prompt.text, "tune:" in prompt.text) for arm, prompt in prompts.items()}
     assert asks == {"kb": (True, True), "bare": (False, False)}
