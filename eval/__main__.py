@@ -1,6 +1,7 @@
 """Judge a batch where kb is not installed: `python -m eval`, in the folder that `kb batch pack` wrote.
 
-Exit status: 0 when every candidate has a final verdict and is tuned to the end, 1 otherwise, 2 for wrong usage, 130 when it was stopped.
+Exit status: 0 when every candidate has a final verdict and is tuned to the end, 1 otherwise, 2 for wrong usage, 130
+when it was stopped.
 """
 
 import argparse

@@ -186,9 +186,8 @@ def _is_about(entry: Entry, found: Found) -> bool:
     """Whether all that is found is on this candidate, or settings of it that were tried, and on its task and target."""
     kernel = entry.proposal.candidate
     settings = {kernel.with_parameters(one.values).digest for one in found.tried}
-    verdicts = [(one, settings) for one in found.tuned] + (
-        [(found.evidence, {kernel.digest})] if found.evidence else []
-    )
+    verdicts = [(found.evidence, {kernel.digest})] if found.evidence else []
+    verdicts += [(one, settings) for one in found.tuned]
     return all(one.template == kernel.template_digest for one in found.tried) and all(
         (one.task_digest, one.target) == (entry.task.digest, entry.target) and one.candidate_digest in own
         for one, own in verdicts

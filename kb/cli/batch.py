@@ -30,8 +30,8 @@ def pack(
     """Pack candidates for a machine that has their device.
 
     Of runs these are the candidates that passed without being timed, and one that is not judged yet. FILEs become a run
-    for each of their languages. Kernels of runs that tune are tuned there. The folder holds the judge, too: `python -m eval` in it needs only torch, triton, numpy
-    and pydantic.
+    for each of their languages. What a run would tune is tuned there. The folder holds the judge, too: `python -m eval`
+    in it needs only torch, triton, numpy and pydantic.
 
     Example: kb batch pack for-h100 one.py other.py --task examples/softmax.py --target h100
     """

@@ -1,7 +1,7 @@
 """The loop of one run: what `synth.search` decides is done, until it stops. A win is published as a skill."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -262,8 +262,8 @@ class Loop:
         )
 
     def take(
-        self, verdicts: Sequence[tuple[Proposal, Evidence]], interface: Interface, *, batch: str,
-        tried: Sequence[Tried] = (),
+        self, verdicts: Iterable[tuple[Proposal, Evidence]], interface: Interface, *, batch: str,
+        tried: Iterable[Tried] = (),
     ) -> int:  # fmt: skip
         """Record what a batch brings, each once, and publish the run's best if it wins. The run may be over.
 
@@ -278,14 +278,14 @@ class Loop:
         new = 0
         with self.run.held():
             try:
-                known = [(one.template, one.values) for one in self.run.tried]
-                for one in tried:
-                    if (one.template, one.values) not in known:
-                        self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=one))
                 for proposal, evidence in verdicts:
                     for step in self._untimed_steps(proposal, evidence):
                         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence, text=batch))
                         new += 1
+                known = [(one.template, one.values) for one in self.run.tried]
+                for one in tried:
+                    if (one.template, one.values) not in known:
+                        self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=one))
             finally:
                 self._write_back(interface)
             if self.run.step > self.run.plan.evaluations and not self.run.ended:

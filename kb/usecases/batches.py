@@ -1,6 +1,6 @@
 """Takes the verdicts of batches back into the runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval.batch.here import job_of
@@ -10,9 +10,9 @@ from eval.pool.steps import is_half_tuned
 from kb.catalog import storage_errors
 from kb.errors import BatchError, RunError
 from kb.runs.journal import Run
-from kb.runs.loop import Loop
 from kb.types.base import Frozen
-from kb.types.kernels import Interface
+from kb.types.evidence import Evidence
+from kb.types.protocols import Proposal
 from kb.usecases.home import Home
 from kb.usecases.packing import own_copy
 from kb.usecases.running import loop_of
@@ -70,17 +70,20 @@ def _take_into(home: Home, run: Run, batch: Batch, verdicts: Sequence[BatchVerdi
     if any(batch.entries[verdict.number].task != run.plan.task for verdict in verdicts):
         raise RunError(f"run {run.id} has another task than when it was packed", hint="pack it again")
     interface = next(verdict.interface for verdict in verdicts if verdict.interface)
-    pairs = [(batch.entries[verdict.number].proposal, verdict.evidence) for verdict in verdicts if verdict.evidence]
+    tried = [one for verdict in verdicts for one in verdict.tried]
     loop = loop_of(home, run, language=language_named(run.plan.language))
-    new = loop.take(pairs, interface, batch=batch.id)
-    return new + sum(_take_tuned(loop, batch, verdict, interface) for verdict in verdicts if verdict.tried)
+    return loop.take(_proposed(run, batch, verdicts), interface, batch=batch.id, tried=tried)
 
 
-def _take_tuned(loop: Loop, batch: Batch, verdict: BatchVerdict, interface: Interface) -> int:
-    """Take the settings of one candidate that were timed, and the verdicts on the best; return how many attempts."""
-    kernel = batch.entries[verdict.number].proposal.candidate
-    number = min(loop.run.verdicts(kernel))
-    attempt, tried = loop.run.attempts[number - 1], verdict.tried
-    settings = {one.digest: one for one in (kernel.with_parameters(point.values) for point in tried)}
-    tuned = [(tuned_proposal(attempt, number, settings[e.candidate_digest], len(tried)), e) for e in verdict.tuned]
-    return loop.take(tuned, interface, batch=batch.id, tried=tried)
+def _proposed(run: Run, batch: Batch, verdicts: Sequence[BatchVerdict]) -> Iterator[tuple[Proposal, Evidence]]:
+    """Each verdict with its proposal. Those on settings come when the run has those on the kernels as written."""
+    for verdict in verdicts:
+        if verdict.evidence:
+            yield batch.entries[verdict.number].proposal, verdict.evidence
+    for verdict in verdicts:
+        kernel, tried = batch.entries[verdict.number].proposal.candidate, verdict.tried
+        settings = {one.digest: one for one in (kernel.with_parameters(point.values) for point in tried)}
+        number = min(run.verdicts(kernel))
+        for evidence in verdict.tuned:
+            setting = settings[evidence.candidate_digest]
+            yield tuned_proposal(run.attempts[number - 1], number, setting, len(tried)), evidence

@@ -284,6 +284,7 @@ def test_settings_and_verdicts_on_the_best_are_taken_once_also_in_parts(
     assert [(one.parent, one.is_tuned, one.author) for one in now.attempts] == [(0, False, "a"), *[(1, True, "a")] * 2]
     assert now.attempts[1].note == f"UNROLL=4, BLOCK=128: among the fastest of {len(now.tried)} settings of candidate 1"
     assert now.attempts[1].candidate.values == BEST
+    assert len(now.published) == 1 + (parts[0] < 18), "the best that a take brings becomes a skill"
     entries = now.entries
     assert take(kb, tmp_path / "batch").new == 0
     assert kb.runs.get(run.id).entries == entries
