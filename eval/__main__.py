@@ -1,7 +1,6 @@
 """Judge a batch where kb is not installed: `python -m eval`, in the folder that `kb batch pack` wrote.
 
-Exit status: 0 when every candidate has a final verdict and is tuned to the end, 1 otherwise, 2 for wrong usage, 130
-when it was stopped.
+Exit status: 0 when all candidates are judged and tuned to the end, 1 otherwise, 2 for wrong usage, 130 when stopped.
 """
 
 import argparse
