@@ -149,7 +149,7 @@ def candidates_of(run: Run, prompts: dict[int, Prompt], sources: Sources) -> tup
             structure=_structure(number, proposed),
             stage="tuned" if one.is_tuned else one.stage or "",
             note=sources.open_text(one.note),
-            settings={parameter.name: parameter.value for parameter in one.candidate.parameters},
+            settings=one.candidate.values,
             quick=() if one.is_tuned else sorted(quick[one.candidate.template_digest], key=lambda t: t.time_us or inf),
             source=text,
             diff=diff(texts[one.parent - 1], text, f"candidate {one.parent}", f"candidate {number}")
