@@ -21,7 +21,7 @@ KERNELS = 2
 ASKED = {
     Stage.DRAFT: "",
     Stage.FIX: "Correct {attempt}. Change only what the judge's findings name.",
-    Stage.IMPROVE: "Make {attempt} faster by one change that follows from what limits it.",
+    Stage.IMPROVE: "Make {attempt} faster: change what limits it most, and keep what works.",
     Stage.RETHINK: "Write a kernel of another structure than those tried.",
 }
 """What each stage asks for."""
