@@ -11,7 +11,7 @@ from eval.batch.judge import judge_batch
 from eval.batch.pack import read_batch
 from kb.campaign.allot import REST, next_slice, slices, standing_of
 from kb.campaign.file import Campaign, Cell
-from kb.campaign.results import Comparison, Result, Summary, comparisons, result_of, summaries
+from kb.campaign.results import Comparison, Result, Summary, comparisons, over_best_baselines, result_of, summaries
 from kb.catalog import storage_errors
 from kb.errors import CampaignError, JudgeError, KbError, RunError, SynthesisError, TaskError
 from kb.runs.journal import Plan, Run, SynthesizerKind
@@ -64,7 +64,7 @@ def runs_of(kb: KnowledgeBase, campaign: Campaign) -> list[Run | None]:
 def report(kb: KnowledgeBase, campaign: Campaign) -> CampaignReport:
     """Its table. A run that goes on or has not begun has a row, too."""
     pairs = zip(campaign.cells, runs_of(kb, campaign), strict=True)
-    results = tuple(_result(cell, run) for cell, run in pairs)
+    results = over_best_baselines(_result(cell, run) for cell, run in pairs)
     return CampaignReport(
         name=campaign.name,
         authors=campaign.authors,

@@ -36,8 +36,8 @@ NOISE = 1.02
 NEAR_ROOF = 0.9
 """Share of the reachable roof at which there is little left to win, if the plan names no other."""
 TUNED, WRITTEN = 8, 24
-"""Verdicts of a run that has no other limit: of the tuner alone, and with authors. A kernel with its settings takes three,
-so that these are three drafts and five steps."""
+"""Verdicts of a run that has no other limit: of the tuner alone, and with authors. A kernel with its settings takes
+three, so that these are three drafts and five steps."""
 BEGINS = (Stage.DRAFT, Stage.RETHINK)
 """Stages that begin a structure."""
 

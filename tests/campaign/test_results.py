@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign import table, with_table
-from kb.campaign.results import Result, comparisons, result_of, summaries
+from kb.campaign.results import Result, comparisons, over_best_baselines, result_of, summaries
 from kb.types.evidence import Grade
 from tests.web.fakes import whole_run
 
@@ -67,6 +67,25 @@ def test_arms_are_compared_task_by_task() -> None:
 
     assert (one.arm, one.over, one.first_win) == ("kb", "alone", (1, 3))
     assert (one.speedup.value, one.speedup.tasks) == (pytest.approx(sqrt(8)), 2), "a loss counts 1.0"
+
+
+@pytest.mark.parametrize(
+    ("of_other", "won", "speedup"),
+    [
+        ({"least_us": 38.0}, False, 0.95),
+        ({"least_us": 49.0}, True, 1.25),
+        ({"least_us": 38.0, "machine": "x"}, True, 1.25),
+    ],
+    ids=["one run's baseline was unlucky", "within the luck of processes", "another machine"],
+)
+def test_a_speed_up_is_over_the_best_baseline_that_any_run_of_the_task_had(
+    of_other: dict[str, object], won: bool, speedup: float
+) -> None:
+    times = {"baseline_us": 50.0, "low": 1.2, "high": 1.3, "least_us": 50.0, "first_win": 1}
+    found, _ = over_best_baselines([row("a", 1.25, **times), row("a", 1.1, arm="alone", **times | of_other)])
+
+    assert (found.won, found.speedup, found.first_win) == (won, pytest.approx(speedup), 1 if won else None)
+    assert over_best_baselines([row("b", **times)]) == (row("b", **times),), "no speed-up"
 
 
 def test_a_row_follows_from_a_journal(home: Path) -> None:
