@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from eval.oracle.operations import operations_in
+from eval.oracle.precision import TF32_BITS
 from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
 from kb.errors import TaskError
 
@@ -58,9 +59,8 @@ def _equal(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if not x.is_floating_point():
         high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
         return torch.where(high + low >= 0, high, low).expand_as(x).clone()
-    mantissa, exponent = torch.frexp(x[..., :1].float())
     result = x.clone()
-    result[..., :LONG] = torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype)
+    result[..., :LONG] = _in_bits(3, x[..., :1])
     return result
 
 
@@ -72,10 +72,18 @@ def _sorted(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
-    An honest serial sum of all of them in float32 must still tell them apart.
+    An honest serial sum of all of them in float32 must still tell them apart. They have no more bits than TF32, whose
+    rounding of them would otherwise hide what is lost.
     """
-    times: float = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
-    return x + times * x.abs().mean()
+    most, eps = torch.finfo(torch.float32).eps, torch.finfo(x.dtype).eps
+    times = min(eps**-0.5, 1 / (most * x.numel()), 2.0 ** (TF32_BITS - 1))
+    return _in_bits(TF32_BITS, x + times * x.abs().mean())
+
+
+def _in_bits(bits: int, x: torch.Tensor) -> torch.Tensor:
+    """Values rounded to so many bits, with the leading one."""
+    mantissa, exponent = torch.frexp(x.float())
+    return torch.ldexp((mantissa * 2**bits).round() / 2**bits, exponent).to(x.dtype)
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

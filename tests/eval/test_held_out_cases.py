@@ -37,7 +37,7 @@ def test_every_distribution_is_tried_at_even_sizes_and_at_those_given_and_all_to
     even = {seed.kinds for seed in found if seed.sizes and not any(size % 2 for size in seed.sizes.values())}
     odd = {seed.kinds for seed in found if seed.sizes and all(size % 2 for size in seed.sizes.values())}
     assert own == even == {DISTRIBUTIONS, (EDGES,), *((name,) for name in DISTRIBUTIONS)}
-    assert odd >= {("given",), DISTRIBUTIONS, (EDGES,)}
+    assert odd >= {("given",), DISTRIBUTIONS, (EDGES,), ("far",)}
 
 
 def test_each_candidate_is_tried_on_a_case_that_no_other_was() -> None:
