@@ -31,8 +31,6 @@ BUDGET_S = 2.0
 """Time for drawing cases of single distributions at one set of sizes, after those of given and of mixed values."""
 OWN_NUMBERS = "tried with these arguments of the task alone"
 OUTPUTS_ONLY = "only outputs were compared, not the buffers that the reference updates"
-FACTORS = (0.25, 0.75)
-"""Least and most by which all numbers given to `Model(...)` are multiplied: below 1, a probability stays one."""
 CHEAP = 1 << 20
 """The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
 
@@ -66,7 +64,7 @@ class HeldOutCases:
         odd = sizes_of(elements=limits.small, odd=True) if runs_given else None
         even = sizes_of(elements=limits.large, odd=not runs_given)  # but not in blocks as its own often are
         small, large = (
-            sizes and reference.again(new_seed(), sizes=sizes)
+            sizes and reference.again(new_seed(), sizes)
             for sizes in (odd or sizes_of(elements=limits.small, odd=None), even)
         )
         others = [r for r in (small, large) if r]
@@ -98,14 +96,15 @@ class HeldOutCases:
             self._shared += draw_cases(r, self._structures, self._distributions, budget_s=budget_s)
         if runs_given:
             self._shared.append(timed or given_case("sizes as given", reference))
-        with suppress(TaskError):  # it may not allow other numbers
-            other = self._cheap_reference.again(new_seed(), factor=random.SystemRandom().uniform(*FACTORS))
-            if limits.numbers and other.numbers != self._cheap_reference.numbers:
+        with suppress(TaskError):  # the model may not allow other numbers; smaller probabilities it does
+            usual = self._cheap_reference
+            other = usual.again(new_seed(), usual.sizes, random.SystemRandom().uniform(0.25, 0.75))
+            if limits.numbers and other.numbers != usual.numbers:
                 self._shared += islice(draw_cases(other, self._structures, self._distributions), 2)
         for seed in counterexamples.latest():
             if not (seed.sizes or (runs_given and not own)):
                 continue
-            again = reference.again(seed.parameters, sizes=seed.sizes, factor=seed.factor)
+            again = reference.again(seed.parameters, seed.sizes, seed.factor)
             if not seed.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
                 case = draw_case(again, self._structures, seed.kinds, seed=seed.inputs)
                 self._shared[:0] = [case] if case else []
@@ -133,8 +132,7 @@ class HeldOutCases:
 
 def _is_repeatable(reference: Reference) -> bool:
     """Whether chance changes no output: a recurrent layer forgets a random state only in a long sequence."""
-    try:
+    with suppress(TaskError):
         check_repeatable(reference)
-    except TaskError:
-        return False
-    return True
+        return True
+    return False

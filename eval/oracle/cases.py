@@ -184,8 +184,7 @@ def draw_cases(
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given values, mixed ones, edges, values far from zero, and each distribution
-    while the time lasts.
+    """Cases at the sizes of `reference`: given, mixed, edge and far values, and each distribution while the time lasts.
 
     Left out are distributions that no input allows, and those on which the reference is not finite.
     """
@@ -201,9 +200,8 @@ def draw_cases(
         yield case
     if kept and (case := draw([EDGES], seed=new_seed())):
         yield case
-    singles = random.SystemRandom().sample(others, len(others))
-    for name in sorted(singles, key=lambda name: name != "far"):  # large sizes weaken it, so small ones have it, too
-        if time.monotonic() > deadline and name != "far":
+    for name in sorted(random.SystemRandom().sample(others, len(others)), key=lambda name: name != "far"):
+        if time.monotonic() > deadline and name != "far":  # large sizes weaken it, so small ones have it, too
             return
         if case := draw([name], seed=new_seed()):
             yield case

@@ -82,22 +82,20 @@ class Reference:
     def state(self) -> dict[str, torch.Tensor]:
         return dict(self.model.state_dict())
 
-    def again(self, seed: int, *, sizes: Mapping[str, int] | None = None, factor: float = 1.0) -> "Reference":
-        """Another reference of the task, at the same sizes if none are given."""
-        sizes = self.sizes if sizes is None else sizes
+    def again(self, seed: int, sizes: Mapping[str, int], factor: float = 1.0) -> "Reference":
+        """Another reference of the task, on the same device."""
         return Reference(self.task, seed=seed, sizes=sizes, device=self.device, factor=factor)
 
     def with_same_state(self, seed: int) -> "Reference":
         """Another reference at the same sizes, with these parameters and buffers; what else it draws, from a seed."""
-        other = self.again(seed, factor=self.factor)
+        other = self.again(seed, self.sizes, self.factor)
         self._guarded("load_state_dict()", partial(other.model.load_state_dict, self.state))
         return other
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
-        given = _leaves([self.arguments, self.keywords])
-        return tuple(float(leaf) for leaf in given if isinstance(leaf, int | float))
+        return tuple(float(leaf) for leaf in _leaves([self.arguments, self.keywords]) if isinstance(leaf, int | float))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""

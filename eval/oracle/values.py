@@ -75,8 +75,8 @@ def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     An honest serial sum of all of them in float32 must still tell them apart. They have no more bits than TF32, whose
     rounding of them would otherwise hide what is lost.
     """
-    most, eps = torch.finfo(torch.float32).eps, torch.finfo(x.dtype).eps
-    times = min(eps**-0.5, 1 / (most * x.numel()), 2.0 ** (TF32_BITS - 1))
+    most = 1 / (torch.finfo(torch.float32).eps * x.numel())
+    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5, 2.0 ** (TF32_BITS - 1))
     return _in_bits(TF32_BITS, x + times * x.abs().mean())
 
 
