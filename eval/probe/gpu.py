@@ -205,8 +205,8 @@ def _launches(extent: Extent) -> list[Measurement]:
 
 def _driver_version() -> list[str]:
     """As NVIDIA's tool reports it; empty if it reports nothing."""
-    uuid = f"GPU-{_properties().uuid}"
-    return answer_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i", uuid)
+    ask = ("--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i")
+    return [] if torch.version.hip else answer_of("nvidia-smi", *ask, f"GPU-{_properties().uuid}")
 
 
 def _properties() -> Any:
