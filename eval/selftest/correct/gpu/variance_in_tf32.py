@@ -1,4 +1,4 @@
-"""Takes the variance from the differences to the mean, behind a convolution in TF32; leaves running statistics alone."""
+"""Takes the variance from differences to the mean, behind a convolution in TF32. Leaves running statistics alone."""
 
 import torch
 from torch import nn
