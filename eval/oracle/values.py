@@ -20,6 +20,8 @@ LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 MOST = 1 << 16
 """An honest serial sum in float32 tells values apart from one that is so many times as large."""
+FAR_EXPONENT = 9
+"""Values far from zero are below 2 to this power, and so many times as large as usual ones at most."""
 MOST_INTEGER = 1 << 62
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""
@@ -59,8 +61,9 @@ def _equal(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if not x.is_floating_point():
         high, low = x.amax(-1, keepdim=True), x.amin(-1, keepdim=True)
         return torch.where(high + low >= 0, high, low).expand_as(x).clone()
+    mantissa, exponent = torch.frexp(x[..., :1].float())
     result = x.clone()
-    result[..., :LONG] = _in_bits(3, x[..., :1])
+    result[..., :LONG] = torch.ldexp((mantissa * 8).round() / 8, exponent).to(x.dtype)
     return result
 
 
@@ -73,17 +76,14 @@ def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
     An honest serial sum of all of them in float32 must still tell them apart. They have no more bits than TF32, whose
-    rounding of them would otherwise hide what is lost.
+    rounding would hide what is lost. The last bit is set, so that none is whole: whole numbers would count as codes.
     """
-    most = 1 / (torch.finfo(torch.float32).eps * x.numel())
-    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5, 2.0 ** (TF32_BITS - 1))
-    return _in_bits(TF32_BITS, x + times * x.abs().mean())
-
-
-def _in_bits(bits: int, x: torch.Tensor) -> torch.Tensor:
-    """Values rounded to so many bits, with the leading one."""
-    mantissa, exponent = torch.frexp(x.float())
-    return torch.ldexp((mantissa * 2**bits).round() / 2**bits, exponent).to(x.dtype)
+    most = min(2.0**FAR_EXPONENT, 1 / (torch.finfo(torch.float32).eps * x.numel()))
+    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5)
+    mantissa, exponent = torch.frexp(x.float() + times * x.float().abs().mean())
+    exponent -= max(0, int(exponent.max()) - FAR_EXPONENT)
+    odd = (mantissa * 2 ** (TF32_BITS - 1)).floor() + 0.5
+    return torch.ldexp(odd / 2 ** (TF32_BITS - 1), exponent).to(x.dtype)
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
