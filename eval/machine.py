@@ -90,8 +90,7 @@ def present_gpus() -> dict[str, Gpu]:
 
 def processor() -> str:
     """The CPU's name."""
-    names = (value for key, value in cpu_info() if key == "model name")
-    return next(names, platform.processor() or platform.machine())
+    return next((value for key, value in cpu_info() if key == "model name"), platform.processor() or platform.machine())
 
 
 def machine_kind() -> str:
@@ -198,9 +197,7 @@ def running_processes() -> dict[int, Process]:
 
 def usable_cores() -> list[int]:
     """The cores on which this thread may run."""
-    if sys.platform != "linux":
-        return []
-    return sorted(os.sched_getaffinity(0))
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 
 
 def _cpu_ticks(cores: Collection[int] | None) -> tuple[int, int, int]:
@@ -233,9 +230,7 @@ def has_seccomp() -> bool:
 
 def sandbox_level() -> int:
     """Confinement possible here without root: 0 none, 1 resource limits, 2 also files and system calls."""
-    if sys.platform == "win32":
-        return 0
-    return 2 if landlock_abi() and has_seccomp() else 1
+    return 0 if sys.platform == "win32" else 2 if landlock_abi() and has_seccomp() else 1
 
 
 def answer_of(*command: str) -> list[str]:

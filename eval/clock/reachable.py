@@ -60,10 +60,8 @@ def _multiplying_s(interface: Interface, device: str) -> float:
 
 def _beyond_a_start_s(work: Callable[[torch.Tensor, torch.Tensor], object], *tensors: torch.Tensor) -> float:
     """Seconds of some work beyond what it takes on next to nothing."""
-    whole, least = (
-        _seconds(work, own) for own in (tensors, [tensor[(slice(1),) * tensor.dim()] for tensor in tensors])
-    )
-    return max(0.0, whole - least)
+    least = [tensor[(slice(1),) * tensor.dim()] for tensor in tensors]
+    return max(0.0, _seconds(work, tensors) - _seconds(work, least))
 
 
 def _seconds(work: Callable[..., object], tensors: Sequence[torch.Tensor]) -> float:

@@ -49,6 +49,8 @@ class CaseSizes(NamedTuple):
     small: int
     given: int | None
     """The task's own sizes are skipped if they exceed it; None: they are always tried."""
+    numbers: bool = True
+    """Whether candidates are told the numbers given to `Model(...)`."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class ToolchainDevice(Device):
         self.runs = bool(self._toolchain.run)
         elements = self._toolchain.limits.elements
         self.languages = (setup.toolchain.name,)
-        self.sizes = CaseSizes(large=elements, small=elements, given=elements)
+        self.sizes = CaseSizes(large=elements, small=elements, given=elements, numbers=False)
 
     def judge(
         self, candidate: Candidate, language: JudgedLanguage, cases: Sequence[Case], results: list[CaseResult]

@@ -1,6 +1,9 @@
 """Chooses the cases for a candidate: drawn once, for it alone, or for one that they refused."""
 
+import random
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 
 from eval.devices.device import CaseSizes
 from eval.judge.counterexamples import Counterexamples
@@ -61,7 +64,7 @@ class HeldOutCases:
         odd = sizes_of(elements=limits.small, odd=True) if runs_given else None
         even = sizes_of(elements=limits.large, odd=not runs_given)  # but not in blocks as its own often are
         small, large = (
-            sizes and Reference(task, seed=new_seed(), sizes=sizes, device=reference.device)
+            sizes and reference.again(new_seed(), sizes)
             for sizes in (odd or sizes_of(elements=limits.small, odd=None), even)
         )
         others = [r for r in (small, large) if r]
@@ -93,10 +96,15 @@ class HeldOutCases:
             self._shared += draw_cases(r, self._structures, self._distributions, budget_s=budget_s)
         if runs_given:
             self._shared.append(timed or given_case("sizes as given", reference))
+        with suppress(TaskError):  # the model may not allow other numbers; smaller probabilities it does
+            usual = self._cheap_reference
+            other = usual.again(new_seed(), usual.sizes, random.SystemRandom().uniform(0.25, 0.75))
+            if limits.numbers and other.numbers != usual.numbers:
+                self._shared += islice(draw_cases(other, self._structures, self._distributions), 2)
         for seed in counterexamples.latest():
             if not (seed.sizes or (runs_given and not own)):
                 continue
-            again = Reference(task, seed=seed.parameters, sizes=seed.sizes, device=reference.device)
+            again = reference.again(seed.parameters, seed.sizes, seed.factor)
             if not seed.sizes or count_elements(again.interface()) <= TOLERATED_EXCESS * limits.large:
                 case = draw_case(again, self._structures, seed.kinds, seed=seed.inputs)
                 self._shared[:0] = [case] if case else []
@@ -124,8 +132,7 @@ class HeldOutCases:
 
 def _is_repeatable(reference: Reference) -> bool:
     """Whether chance changes no output: a recurrent layer forgets a random state only in a long sequence."""
-    try:
+    with suppress(TaskError):
         check_repeatable(reference)
-    except TaskError:
-        return False
-    return True
+        return True
+    return False

@@ -45,6 +45,8 @@ class CaseSeed(Frozen):
     """Seed of the inputs."""
     kinds: tuple[str, ...]
     """The distributions of the inputs; with several, each slice of an input has one of them. Its name is stored."""
+    factor: float = 1.0
+    """See Reference."""
 
     @property
     def at_edges(self) -> bool:
@@ -52,7 +54,8 @@ class CaseSeed(Frozen):
 
     def __str__(self) -> str:
         where = ", ".join(f"{name}={size}" for name, size in self.sizes.items()) or "sizes as given"
-        return f"{where}; {self.kinds[0] if len(self.kinds) == 1 else 'mixed'} values"
+        numbers = "" if self.factor == 1 else f"; numbers of Model(...) times {self.factor:.3g}"
+        return f"{where}; {self.kinds[0] if len(self.kinds) == 1 else 'mixed'} values{numbers}"
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,8 @@ def draw_case(
     Raises:
         TaskSizeError: there is too little memory.
     """
-    drawn_from = CaseSeed(sizes=reference.sizes, parameters=reference.seed, inputs=seed, kinds=tuple(distributions))
+    known = {"sizes": reference.sizes, "parameters": reference.seed, "factor": reference.factor}
+    drawn_from = CaseSeed.model_validate({**known, "inputs": seed, "kinds": distributions})
     try:
         inputs = reference.inputs(seed)
         if drawn_from.at_edges and sum(x.numel() for x in inputs if isinstance(x, torch.Tensor)) > MOST_AT_EDGES:
@@ -180,7 +184,7 @@ def draw_cases(
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given values, mixed ones, edges, and each distribution while the time lasts.
+    """Cases at the sizes of `reference`: given, mixed, edge and far values, and each distribution while the time lasts.
 
     Left out are distributions that no input allows, and those on which the reference is not finite.
     """
@@ -196,8 +200,8 @@ def draw_cases(
         yield case
     if kept and (case := draw([EDGES], seed=new_seed())):
         yield case
-    for name in random.SystemRandom().sample(others, len(others)):
-        if time.monotonic() > deadline:
+    for name in sorted(random.SystemRandom().sample(others, len(others)), key=lambda name: name != "far"):
+        if time.monotonic() > deadline and name != "far":  # large sizes weaken it, so small ones have it, too
             return
         if case := draw([name], seed=new_seed()):
             yield case

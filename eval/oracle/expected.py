@@ -104,8 +104,9 @@ def expected_of(reference: Reference, inputs: Sequence[Any], *, at_edges: bool) 
 
 def _with_ties(tolerance: Tolerance, unsure: int, choices: Sequence[tuple[Choice, Tolerance]]) -> Tolerance:
     """The tolerance of an output; if it holds the indices of a choice, they are judged by the values there."""
-    for choice, values in choices:
-        if _names_choice(tolerance.expected, choice):
+    found = tolerance.expected.reshape(-1)
+    for choice, values in choices if not found.is_floating_point() else ():
+        if torch.equal(found.to(choice.indices), choice.indices.reshape(-1)):
             ties = Ties(values, choice.indices, choice.dim, choice.distinct, unsure)
             tolerance = replace(tolerance, allowed=torch.full_like(tolerance.allowed, INTEGER_ERROR), ties=ties)
     return tolerance
@@ -123,13 +124,6 @@ def _native(reference: Reference, inputs: Sequence[Any]) -> tuple[Tensors, Tenso
     apart = len({t.untyped_storage().data_ptr() for t in native}) == len(native)
     layouts = (torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta") for t in native)
     return tuple(map(as_numbers, native)), tuple(layouts), apart
-
-
-def _names_choice(output: torch.Tensor, choice: Choice) -> bool:
-    """Whether an output holds the indices of a choice."""
-    if output.is_floating_point() or output.numel() != choice.indices.numel():
-        return False
-    return torch.equal(output.reshape(-1).to(choice.indices), choice.indices.reshape(-1))
 
 
 def _tf32_operations(reference: Reference, inputs: Sequence[Any]) -> frozenset[str]:

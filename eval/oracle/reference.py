@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.constants import with_sizes
@@ -40,19 +41,23 @@ class Reference:
     Args:
         sizes: New values for integer constants of the task's file, by the names of `integer_constants`.
         device: Where its tensors are; `meta` computes shapes without values.
+        factor: By which the numbers given to `Model(...)` are multiplied, but for integers.
 
     Raises:
         TaskError: the code of the file fails.
     """
 
-    def __init__(self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu") -> None:
-        self.task, self.device = task, device
+    def __init__(
+        self, task: Task, *, seed: int, sizes: Mapping[str, int] | None = None, device: str = "cpu", factor: float = 1.0
+    ) -> None:
+        self.task, self.device, self.factor = task, device, factor
         self.seed, self.sizes = seed, dict(sizes or {})
         self._names: dict[str, Any] = {"__name__": f"task_{task.name}"}
         tree = with_sizes(task, self.sizes)
         self._guarded("its file", lambda: exec(compile(tree, f"<task {task.name}>", "exec"), self._names))  # noqa: S102
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
+        given = tree_map_only(float, lambda number: number * factor, given)
         self.arguments, self.keywords = _positional_and_named(given)
         if (odd := _not_plain(given)) is not None:
             raise TaskError(
@@ -77,17 +82,20 @@ class Reference:
     def state(self) -> dict[str, torch.Tensor]:
         return dict(self.model.state_dict())
 
+    def again(self, seed: int, sizes: Mapping[str, int], factor: float = 1.0) -> "Reference":
+        """Another reference of the task, on the same device."""
+        return Reference(self.task, seed=seed, sizes=sizes, device=self.device, factor=factor)
+
     def with_same_state(self, seed: int) -> "Reference":
         """Another reference at the same sizes, with these parameters and buffers; what else it draws, from a seed."""
-        other = Reference(self.task, seed=seed, sizes=self.sizes, device=self.device)
+        other = self.again(seed, self.sizes, self.factor)
         self._guarded("load_state_dict()", partial(other.model.load_state_dict, self.state))
         return other
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
-        given = _leaves([self.arguments, self.keywords])
-        return tuple(float(leaf) for leaf in given if isinstance(leaf, int | float))
+        return tuple(float(leaf) for leaf in _leaves([self.arguments, self.keywords]) if isinstance(leaf, int | float))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""

@@ -22,7 +22,6 @@ ODD_CHOICES = 4
 TOLERATED_EXCESS = 16
 """Factor by which a case may exceed the intended number of elements, for tasks with sizes that are not constants."""
 
-
 Change = Callable[[dict[str, int]], dict[str, int]]
 
 

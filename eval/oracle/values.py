@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from eval.oracle.operations import operations_in
+from eval.oracle.precision import TF32_BITS
 from eval.oracle.reference import SPREAD, Reference, as_numbers, is_float, stored_once, with_values
 from kb.errors import TaskError
 
@@ -19,6 +20,8 @@ LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 MOST = 1 << 16
 """An honest serial sum in float32 tells values apart from one that is so many times as large."""
+FAR_EXPONENT = 9
+"""Values far from zero are below 2 to this power, and so many times as large as usual ones at most."""
 MOST_INTEGER = 1 << 62
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""
@@ -72,10 +75,15 @@ def _sorted(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
-    An honest serial sum of all of them in float32 must still tell them apart.
+    An honest serial sum of all of them in float32 must still tell them apart. They have no more bits than TF32, whose
+    rounding would hide what is lost. The last bit is set, so that none is whole: whole numbers would count as codes.
     """
-    times: float = min(torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
-    return x + times * x.abs().mean()
+    most = min(2.0**FAR_EXPONENT, 1 / (torch.finfo(torch.float32).eps * x.numel()))
+    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5)
+    mantissa, exponent = torch.frexp(x.float() + times * x.float().abs().mean())
+    exponent -= max(0, int(exponent.max()) - FAR_EXPONENT)
+    odd = (mantissa * 2 ** (TF32_BITS - 1)).floor() + 0.5
+    return torch.ldexp(odd / 2 ** (TF32_BITS - 1), exponent).to(x.dtype)
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

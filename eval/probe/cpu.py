@@ -23,11 +23,9 @@ EXTENT = Extent(
 UNIT = "GFLOP/s"
 FMA_ROUNDS = 1_000_000
 CACHES = {
-    ("1", "Data"): "l1_size",
-    ("1", "Instruction"): "l1i_size",
-    ("2", "Unified"): "l2_size",
-    ("3", "Unified"): "l3_size",
-}
+    ("1", "Data"): "l1_size", ("1", "Instruction"): "l1i_size",
+    ("2", "Unified"): "l2_size", ("3", "Unified"): "l3_size",
+}  # fmt: skip
 """Quantity by cache level and type in sysfs (kernel documentation, ABI/testing/sysfs-devices-system-cpu)."""
 SYSTEM = Path("/sys/devices/system/cpu")
 

@@ -44,11 +44,9 @@ WORKGROUP_MEMORY = {
 
 
 def device() -> ProbedDevice:
-    properties = _properties()
-    backend = "hip" if torch.version.hip else "cuda"
-    architecture = (
-        properties.gcnArchName.partition(":")[0] if torch.version.hip else f"sm_{properties.major}{properties.minor}"
-    )
+    properties, hip = _properties(), torch.version.hip
+    backend = "hip" if hip else "cuda"
+    architecture = properties.gcnArchName.partition(":")[0] if hip else f"sm_{properties.major}{properties.minor}"
     triton = [f"triton {import_module('triton').__version__}"] if is_installed("triton") else []
     return ProbedDevice(
         name=properties.name,
@@ -57,7 +55,7 @@ def device() -> ProbedDevice:
         software=(
             f"torch {torch.__version__}",
             *triton,
-            f"{backend} {torch.version.hip or torch.version.cuda}",
+            f"{backend} {hip or torch.version.cuda}",
             *(f"driver {version}" for version in _driver_version()),
         ),
     )
@@ -76,7 +74,7 @@ def steps(extent: Extent = EXTENT) -> Steps:
 
 def event_clock(call: Call, count: int) -> float:
     """Seconds for `count` calls by the device's clock."""
-    start, end = _event(), _event()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     start.record()
     for _ in range(count):
         call()
@@ -207,14 +205,8 @@ def _launches(extent: Extent) -> list[Measurement]:
 
 def _driver_version() -> list[str]:
     """As NVIDIA's tool reports it; empty if it reports nothing."""
-    if torch.version.hip:
-        return []
-    uuid = f"GPU-{_properties().uuid}"
-    return answer_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i", uuid)
-
-
-def _event() -> Any:
-    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    ask = ("--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i")
+    return [] if torch.version.hip else answer_of("nvidia-smi", *ask, f"GPU-{_properties().uuid}")
 
 
 def _properties() -> Any:

@@ -128,15 +128,10 @@ def _become_worker(request: Request, handles: Handles) -> None:
         ctypes.CDLL(None).mallopt(M_PERTURB, int(perturb))
     if request.limits:
         confine(SandboxLimits(**request.limits))
-    _set_threads(request.variables)  # it may start threads, which must be in the sandbox
+    torch, threads = sys.modules.get("torch"), int(request.variables.get(THREADS[0], 0))
+    if torch and threads and torch.get_num_threads() != threads:  # OpenMP has read its variable before, MKL has not
+        torch.set_num_threads(threads)  # it may start threads, which must be in the sandbox
     worker.serve(handles.read, handles.write, handles.memory, Path(request.folder))
-
-
-def _set_threads(variables: Mapping[str, str]) -> None:
-    """Tell torch how many threads it may start; OpenMP has read its variable before, MKL has not."""
-    torch, threads = sys.modules.get("torch"), int(variables.get(THREADS[0], 0))
-    if torch and threads and torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,8 @@ def given_case(name: str) -> Case:
 
 def held_out_cases(name: str, **sizes: int) -> list[Case]:
     held_out = Reference(task(name), seed=3, sizes=sizes) if sizes else reference(name)
-    return list(draw_cases(held_out, learn_structures(held_out)))
+    other = Reference(task(name), seed=3, sizes=sizes, factor=0.5)
+    return [case for each in (held_out, other) for case in draw_cases(each, learn_structures(each))]
 
 
 def judge(

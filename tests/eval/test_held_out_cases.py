@@ -9,6 +9,7 @@ from eval.devices.device import CaseSizes
 from eval.judge import held_out_cases
 from eval.judge.counterexamples import Counterexamples
 from eval.judge.held_out_cases import HeldOutCases
+from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.values import DISTRIBUTIONS, EDGES
 from kb.errors import TaskError
@@ -37,7 +38,7 @@ def test_every_distribution_is_tried_at_even_sizes_and_at_those_given_and_all_to
     even = {seed.kinds for seed in found if seed.sizes and not any(size % 2 for size in seed.sizes.values())}
     odd = {seed.kinds for seed in found if seed.sizes and all(size % 2 for size in seed.sizes.values())}
     assert own == even == {DISTRIBUTIONS, (EDGES,), *((name,) for name in DISTRIBUTIONS)}
-    assert odd >= {("given",), DISTRIBUTIONS, (EDGES,)}
+    assert odd >= {("given",), DISTRIBUTIONS, (EDGES,), ("far",)}
 
 
 def test_each_candidate_is_tried_on_a_case_that_no_other_was() -> None:
@@ -187,3 +188,38 @@ def test_buffers_that_the_reference_updates_are_named_because_only_outputs_are_c
     assert [line for line in lines if line.startswith(held_out_cases.OUTPUTS_ONLY)] == [
         f"{held_out_cases.OUTPUTS_ONLY}: {said}" for _ in range(bool(said))
     ]
+
+
+def with_other_numbers(cases: HeldOutCases) -> list[Case]:
+    return [case for case in cases.for_candidate() if case.seed and case.seed.factor != 1]
+
+
+def test_numbers_given_to_the_model_are_others_in_a_case_of_given_and_one_of_mixed_values(tmp_path: Path) -> None:
+    cases = held_out(task("leaky"), counterexamples=tmp_path / "refused.jsonl")
+
+    first, second = found = with_other_numbers(cases)
+
+    assert [case.seed and case.seed.kinds for case in found] == [("given",), DISTRIBUTIONS]
+    assert 0.05 <= first.reference.numbers[0] == second.reference.numbers[0] <= 0.15
+    assert "numbers of Model(...) times 0." in first.name
+    cases.add_counterexample(first)
+    again = held_out(task("leaky"), counterexamples=tmp_path / "refused.jsonl").for_candidate()[0]
+    assert (again.seed, again.reference.numbers) == (first.seed, first.reference.numbers)
+
+
+ONLY_ITS_OWN = "self.slope = {0.2: 0.2}[slope]"
+
+
+@pytest.mark.parametrize(
+    ("source", "numbers"),
+    [
+        pytest.param(task("leaky").source, False, id="candidates are not told them"),
+        pytest.param(task("leaky").source.replace("self.slope = slope", ONLY_ITS_OWN), True, id="others fail"),
+        pytest.param(task("leaky").source.replace("slope = 0.2", "slope = 0.0"), True, id="zero"),
+        pytest.param(task("leaky").source.replace("slope = 0.2", "slope = 2"), True, id="an integer"),
+    ],
+)
+def test_other_numbers_are_not_given_to_the_model_where_that_is_not_possible(source: str, numbers: bool) -> None:
+    cases = held_out(Task(name="leaky", source=source), limits=ALL_SIZES._replace(numbers=numbers))
+
+    assert not with_other_numbers(cases)

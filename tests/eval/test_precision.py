@@ -102,6 +102,25 @@ def test_what_torch_may_do_passes_where_the_reference_does_not_do_it(rounded: Ro
     assert passes(task(NORMALISED, drawn), normalised(rounded))
 
 
+def with_variance(exact: bool) -> Kernel:
+    """Products in TF32, then the variance as the mean of squared differences, or of squares less the squared mean."""
+
+    def kernel(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+        y = convolved(nearest)(model, x)
+        mean = y.double().mean((2, 3), keepdim=True).float()
+        squares = (y - mean).square() if exact else y.square() - mean.square()
+        return (y - mean) / (squares.mean((2, 3), keepdim=True).clamp(min=0) + 1e-5).sqrt() / 2
+
+    return kernel
+
+
+@pytest.mark.usefixtures("ampere")
+@pytest.mark.parametrize("drawn", ["torch.randn(2, 7, N, N)", POSITIVE])
+def test_tf32_does_not_hide_a_variance_that_cancels(drawn: str) -> None:
+    assert passes(task(NORMALISED, drawn), with_variance(exact=True))
+    assert not passes(task(NORMALISED, drawn), with_variance(exact=False))
+
+
 @pytest.mark.usefixtures("ampere")
 def test_a_value_of_a_single_element_has_the_error_of_several_runs() -> None:
     assert all(

@@ -184,7 +184,9 @@ LOOKS = {
     "sorted": lambda x, given: bool((x.diff(dim=-1) >= 0).all()),
     "lone": lambda x, given: bool((x.amax(-1) / x.sum(-1) > 0.45).all()) and int((x != given).sum()) == len(x),
     "far": lambda x, given: (
-        float(x.min()) > 100 * float(given.std()) and float((x.double() - given.double()).std()) < 1e-4
+        float(x.min()) > 100 * float(given.std())
+        and float((x.double() - given.double()).std()) < 0.5 * float(given.std())
+        and torch.equal(x.view(torch.int32) & 0x1FFF, torch.zeros_like(x, dtype=torch.int32))
     ),
 }
 

@@ -22,6 +22,9 @@ WRONG_VALUES = {
     "multiplies_in_tf32.cpp": "matmul",
     "assumes_positive.cpp": "magnitude",
     "half_precision.cpp": "scale",
+    "cancels_behind_convolution.py": "convolved_norm",
+    "drops_low_parts.py": "convolved_norm",
+    "ignores_init.cpp": "leaky",
 }
 JUDGEMENTS_OF_HONEST, JUDGEMENTS_OF_WRONG = 3, 10
 LARGEST_RATIO = 0.5

@@ -20,7 +20,6 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC")
 LIBRARY = "candidate.so"
 ALIGNMENT = 64
 
-
 _KEPT: list[mmap.mmap] = []
 """Mapped memory, kept for the worker's whole life because it must outlive every pointer into it."""
 
