@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kb.runs.journal import Run
 from kb.types.base import Frozen
 from kb.types.campaign import Amounts
-from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_steps
+from synth.search.moves import NEAR_ROOF, is_stagnant
 
 STEP = 4
 """Verdicts that a run gets at once of what others left: a new structure with its tuning takes three."""
@@ -27,13 +27,13 @@ class Standing(Frozen):
     reached: float | None = None
     """Share of the roof that its best kernel reaches; None if it is not known."""
     near_roof: float = NEAR_ROOF
-    stagnant: int = 0
-    """Steps in a row without a gain."""
+    stagnant: bool = False
+    """Whether its last steps brought no gain, and no other structure is to come before its end."""
 
     @property
     def headroom(self) -> float:
         """The share of the time that a kernel may still win, from 0 to 1; 1 if none has passed or no roof is known."""
-        if self.ended or (self.passed and self.stagnant >= STAGNANT):
+        if self.ended or (self.passed and self.stagnant):
             return 0.0
         reached = self.reached or 0.0
         return 0.0 if reached >= self.near_roof else 1.0 - reached
@@ -65,7 +65,7 @@ def standing_of(run: Run | None) -> Standing:
         passed=best is not None,
         reached=limit.reached if limit else None,
         near_roof=run.plan.near_roof,
-        stagnant=stagnant_steps(run.attempts, run.tried),
+        stagnant=is_stagnant(run.attempts, run.tried),
     )
 
 

@@ -38,7 +38,7 @@ def test_shares_are_equal_at_first(runs: list[int], whole: int, wanted: tuple[in
     [
         pytest.param([{"reached": 0.8, "passed": True}, {"reached": 0.3, "passed": True}], 1, id="most below its roof"),
         pytest.param([{"reached": 0.3, "passed": True}, {}], 1, id="nothing has passed"),
-        pytest.param([{"stagnant": 2, "passed": True}, {"reached": 0.8, "passed": True}], 1, id="two steps, no gain"),
+        pytest.param([{"stagnant": True, "passed": True}, {"reached": 0.8, "passed": True}], 1, id="two steps, no gain"),
         pytest.param([{"ended": True}, {"reached": 0.8, "passed": True}], 1, id="it ended"),
         pytest.param([{"reached": 0.95, "passed": True}, {"ended": True}], None, id="no headroom anywhere"),
     ],
