@@ -7,9 +7,10 @@ few verdicts at a time, to the run with the most headroom.
 from collections.abc import Iterator, Mapping, Sequence
 
 from kb.runs.journal import Run
+from kb.runs.loop import state_of
 from kb.types.base import Frozen
 from kb.types.campaign import Amounts
-from synth.search.moves import NEAR_ROOF, is_stagnant
+from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_steps
 
 STEP = 4
 """Verdicts that a run gets at once of what others left: a new structure with its tuning takes three."""
@@ -27,13 +28,13 @@ class Standing(Frozen):
     reached: float | None = None
     """Share of the roof that its best kernel reaches; None if it is not known."""
     near_roof: float = NEAR_ROOF
-    stagnant: bool = False
-    """Whether its last steps brought no gain, and no other structure is to come before its end."""
+    stagnant: int = 0
+    """Steps in a row without a gain; 0 if another structure is to come before the end."""
 
     @property
     def headroom(self) -> float:
         """The share of the time that a kernel may still win, from 0 to 1; 1 if none has passed or no roof is known."""
-        if self.ended or (self.passed and self.stagnant):
+        if self.ended or (self.passed and self.stagnant >= STAGNANT):
             return 0.0
         reached = self.reached or 0.0
         return 0.0 if reached >= self.near_roof else 1.0 - reached
@@ -65,7 +66,7 @@ def standing_of(run: Run | None) -> Standing:
         passed=best is not None,
         reached=limit.reached if limit else None,
         near_roof=run.plan.near_roof,
-        stagnant=is_stagnant(run.attempts, run.tried),
+        stagnant=stagnant_steps(run.attempts, run.tried) if state_of(run).has_drafted else 0,
     )
 
 

@@ -36,8 +36,8 @@ NOISE = 1.02
 NEAR_ROOF = 0.9
 """Share of the reachable roof at which there is little left to win, if the plan names no other."""
 TUNED, WRITTEN = 8, 24
-"""Verdicts of a run that has no other limit: of the tuner alone, and with authors. A kernel with its settings takes three,
-so that these are three drafts and five steps."""
+"""Verdicts of a run that has no other limit: of the tuner alone, and with authors. A kernel with its settings takes
+three, so that these are three drafts and five steps."""
 BEGINS = (Stage.DRAFT, Stage.RETHINK)
 """Stages that begin a structure."""
 
@@ -113,6 +113,11 @@ class State(Frozen):
     def waiting(self) -> list[Ask]:
         """What was asked that has no verdict yet."""
         return self.asks[sum(one.stage is not None for one in self.attempts) :]
+
+    @property
+    def has_drafted(self) -> bool:
+        """Whether the structures are judged that come before the end; a greedy search has one."""
+        return self.search == "greedy" or sum(one.stage in BEGINS for one in self.attempts) >= DRAFTS
 
 
 def next_moves(state: State, *, writes: bool, most: int = 1) -> list[Move]:
@@ -224,7 +229,7 @@ def _begins(state: State, begun: int, beam: Sequence[int]) -> bool:
     steps = [ask.stage for ask in state.asks if ask.stage is not Stage.FIX]
     if state.waiting:
         return begun <= 1 + steps.count(Stage.IMPROVE)
-    return not beam or (steps[-1] is Stage.IMPROVE and _stagnant_steps(state.attempts, state.tried) > 0)
+    return not beam or (steps[-1] is Stage.IMPROVE and stagnant_steps(state.attempts, state.tried) > 0)
 
 
 def _refused(state: State) -> int:
@@ -259,21 +264,15 @@ def _over(state: State, beam: Sequence[int]) -> str:
     best = state.attempts[beam[0] - 1].evidence
     if (limit := best.bottleneck) and limit.reached >= state.near_roof:
         return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
-    if best.timing is None and state.nothing_to_mend and _has_drafted(state.attempts):
+    if not state.has_drafted:
+        return ""
+    if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"
-    return f"{STAGNANT} kernels in a row brought no gain" if is_stagnant(state.attempts, state.tried) else ""
+    is_stagnant = stagnant_steps(state.attempts, state.tried) >= STAGNANT
+    return f"{STAGNANT} kernels in a row brought no gain" if is_stagnant else ""
 
 
-def is_stagnant(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> bool:
-    """Whether a search has begun as many structures as come before its end, and its last steps brought no gain."""
-    return _has_drafted(attempts) and _stagnant_steps(attempts, tried) >= STAGNANT
-
-
-def _has_drafted(attempts: Sequence[Attempt]) -> bool:
-    return sum(attempt.stage in BEGINS for attempt in attempts) >= DRAFTS
-
-
-def _stagnant_steps(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
+def stagnant_steps(attempts: Sequence[Attempt], tried: Sequence[Tried]) -> int:
     """How many steps in a row brought no gain. A step is a kernel written after the drafts, with its corrections."""
     steps, begun, best = 0, 0, tuple[float, ...]()
     for attempt in attempts:

@@ -251,7 +251,7 @@ def test_a_run_that_is_judged_here_goes_to_no_pool(kb: KnowledgeBase, started: S
 def test_all_batches_of_a_run_are_for_the_kind_that_timed_the_first_also_if_the_journal_has_no_time_yet(
     kb: KnowledgeBase, started: Started, author: str, rounds: list[list[int]]
 ) -> None:
-    """Of the first batch, the run has only the verdict on the kernel that is refused when it packs the second one."""
+    """The first batch timed one of its two kernels, and the journal has no verdict on it."""
     run = kb.runs.start(on(kb, author, pool="ray://head:10001", devices="0"))
     wrong, *right = (Candidate(language="triton", source=f"right = 1 // {text}\n") for text in ("wrong", "a", "b"))
     with judge_of(kb, run.plan, run) as judge:
