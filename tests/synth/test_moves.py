@@ -182,7 +182,7 @@ def test_what_is_asked_while_other_kernels_are_written_and_judged(state: State, 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_search_asks_while_nothing_is_waited_for_and_ends_whatever_the_verdicts_are(seed: int) -> None:
-    """Kernels gain, do not gain or are refused as chance has it, and gain less and less; some structures are planned."""
+    """Kernels gain less and less, gain nothing or are refused as chance has it; some structures are planned."""
     chance, state, gain = random.Random(seed), State(language="cpp", seed=seed), 1.0
     for number in range(1, 400):
         asks = all_ahead(state)
