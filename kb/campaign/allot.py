@@ -7,6 +7,7 @@ few verdicts at a time, to the run with the most headroom.
 from collections.abc import Iterator, Mapping, Sequence
 
 from kb.runs.journal import Run
+from kb.runs.loop import state_of
 from kb.types.base import Frozen
 from kb.types.campaign import Amounts
 from synth.search.moves import NEAR_ROOF, STAGNANT, stagnant_steps
@@ -28,7 +29,7 @@ class Standing(Frozen):
     """Share of the roof that its best kernel reaches; None if it is not known."""
     near_roof: float = NEAR_ROOF
     stagnant: int = 0
-    """Steps in a row without a gain."""
+    """Steps in a row without a gain; 0 if another structure is to come before the end."""
 
     @property
     def headroom(self) -> float:
@@ -65,7 +66,7 @@ def standing_of(run: Run | None) -> Standing:
         passed=best is not None,
         reached=limit.reached if limit else None,
         near_roof=run.plan.near_roof,
-        stagnant=stagnant_steps(run.attempts, run.tried),
+        stagnant=stagnant_steps(run.attempts, run.tried) if state_of(run).has_drafted else 0,
     )
 
 

@@ -114,6 +114,11 @@ class State(Frozen):
         """What was asked that has no verdict yet."""
         return self.asks[sum(one.stage is not None for one in self.attempts) :]
 
+    @property
+    def has_drafted(self) -> bool:
+        """Whether the structures are judged that come before the end; a greedy search has one."""
+        return self.search == "greedy" or sum(one.stage in BEGINS for one in self.attempts) >= DRAFTS
+
 
 def next_moves(state: State, *, writes: bool, most: int = 1) -> list[Move]:
     """The next moves, of which none depends on another; none if an author's answer is waited for.
@@ -202,13 +207,13 @@ def next_question(state: State) -> Ask | Stop | None:
     if reason := _over(state, beam):
         return Stop(reason=reason)
     begun = sum(stage in BEGINS for stage in stages)
-    if _begins(state, begun, beam):
-        planned = [plan for one in state.proposed for plan in one.plans][begun - 1 : begun]
-        is_free = planned or not any(ask.stage in BEGINS for ask in waiting)  # else both may choose the same
-        return Ask(stage=Stage.RETHINK, structure="".join(planned)) if is_free else None
+    planned = [plan for one in state.proposed for plan in one.plans][begun - 1 : begun]
+    is_free = planned or not any(ask.stage in BEGINS for ask in waiting)  # else both may choose the same
+    if is_free and _begins(state, begun, beam):
+        return Ask(stage=Stage.RETHINK, structure="".join(planned))
     kernels = [one.candidate.template_digest for one in state.attempts]
     changed = {kernels[ask.base - 1] for ask in waiting if ask.base}
-    turn = stages.count(Stage.IMPROVE) % max(len(beam), 1)
+    turn = stages.count(Stage.IMPROVE) % BEAM
     free = [base for base in (*beam[turn:], *beam[:turn]) if kernels[base - 1] not in changed]
     return Ask(stage=Stage.IMPROVE, base=free[0]) if free else None
 
@@ -218,10 +223,10 @@ def _begins(state: State, begun: int, beam: Sequence[int]) -> bool:
 
     Below DRAFTS it does after a small step without a gain, or while a verdict is waited for, once for each small step.
     """
-    steps = [ask.stage for ask in state.asks if ask.stage is not Stage.FIX]
     if begun >= DRAFTS:
         chance = random.Random(f"{state.seed} {len(state.asks)}")  # noqa: S311 - a search, not a secret
         return not beam or chance.random() < LARGE
+    steps = [ask.stage for ask in state.asks if ask.stage is not Stage.FIX]
     if state.waiting:
         return begun <= 1 + steps.count(Stage.IMPROVE)
     return not beam or (steps[-1] is Stage.IMPROVE and stagnant_steps(state.attempts, state.tried) > 0)
@@ -259,7 +264,7 @@ def _over(state: State, beam: Sequence[int]) -> str:
     best = state.attempts[beam[0] - 1].evidence
     if (limit := best.bottleneck) and limit.reached >= state.near_roof:
         return f"the best kernel reaches {limit.reached:.0%} of the reachable roof"
-    if sum(attempt.stage in BEGINS for attempt in state.attempts) < DRAFTS:
+    if not state.has_drafted:
         return ""
     if best.timing is None and state.nothing_to_mend:
         return "the compiled kernel shows nothing to mend, and it is not timed here"

@@ -1,11 +1,13 @@
 """What a campaign does next follows from the journals: a kill between two decisions changes none of them."""
 
 import random
+from pathlib import Path
 
 import pytest
 
-from kb.campaign.allot import FIRST, REST, STEP, Slice, Standing, next_slice, slices
+from kb.campaign.allot import FIRST, REST, STEP, Slice, Standing, next_slice, slices, standing_of
 from kb.types.campaign import Amounts
+from tests.web.fakes import judge, propose, started
 
 EACH = Amounts(evaluations=12)
 
@@ -49,6 +51,26 @@ def test_what_others_left_goes_to_the_most_headroom(runs: list[dict], wanted: in
     assert (part and part.run) == wanted
     if part:
         assert (part.until.evaluations, part.lap) == (min(4 + STEP, 5), REST), "never more than is left"
+
+
+@pytest.mark.parametrize(
+    ("search", "stages", "has_headroom"),
+    [
+        ("two-level", "draft improve rethink improve", True),
+        ("two-level", "draft improve rethink improve rethink", False),
+        ("greedy", "draft improve", True),
+        ("greedy", "draft improve improve", False),
+    ],
+    ids=["a structure is to come", "none is to come", "one answer without a gain", "two of a greedy search"],
+)
+def test_a_run_without_a_gain_has_headroom_while_another_structure_is_to_come(
+    tmp_path: Path, search: str, stages: str, *, has_headroom: bool
+) -> None:
+    run = started(tmp_path, search=search)
+    for number, stage in enumerate(stages.split()):
+        judge(run, propose(run, f"// {number}\n", stage=stage))
+
+    assert (standing_of(run).headroom > 0) is has_headroom
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_an_answer_that_comes_after_the_time_is_up_is_kept_for_the_next_start(
     loop_of(run, home, library).optimize(asking(PaidAuthor(log, 0.3)), slow, minutes=1)
 
     assert (run.ended, run.spent.unanswered) == ("", 0)
-    assert len(unused(run)) == 1
+    assert len(unused(run)) == 2, "a small step, and another structure"
     paid = len(log.read_text().splitlines())
     monkeypatch.undo()
     again = Runs(home).get(run.id)
@@ -75,7 +75,7 @@ def test_a_search_that_would_stop_still_judges_the_kernel_that_it_has_asked_for(
     loop_of(run, home, library).optimize(asking(PaidAuthor(tmp_path / "paid.log", 0.1)), judge)
 
     assert run.ended == "enough"
-    assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 2
+    assert sum(attempt.stage is not None for attempt in run.attempts) == len(run.exchanges) == 3
 
 
 class Remembering(PaidAuthor):
@@ -110,7 +110,7 @@ def test_a_prompt_whose_answer_is_paid_stays_as_it_was_sent(
     monkeypatch.setattr(loop.time, "monotonic", lambda: 1e9 if run.tried else 0.0)
     loop_of(run, home, library).optimize(asking(writer), FakeJudge(tmp_path / "judged.log"), minutes=1)
     monkeypatch.undo()
-    assert len(unused(run)) == 1
+    assert len(unused(run)) == 2
 
     again = Runs(home).get(run.id)
     loop_of(again, home, library).optimize(asking(writer), FakeJudge(tmp_path / "judged.log"))
@@ -138,18 +138,22 @@ def kinds_of(run: Run) -> list[str]:
     return [f"{entry.kind} {entry.exchange.question if entry.exchange else entry.step}" for entry in run.entries]
 
 
-def test_the_planned_structures_are_asked_for_while_the_first_kernel_is_judged(
+def test_a_planned_structure_is_asked_for_while_the_first_kernel_is_judged_and_another_beside_a_small_step(
     home: Path, library: Path, tmp_path: Path
 ) -> None:
-    run, slow = start(home, evaluations=3), FakeJudge(tmp_path / "judged.log", 0.1)
+    run, slow = start(home, evaluations=4), FakeJudge(tmp_path / "judged.log", 0.1)
 
     loop_of(run, home, library).optimize(asking(Fresh(tmp_path / "paid.log", 0.2, tuned=False)), slow)
 
-    assert kinds_of(run)[:6] == ["asked 1", "answered 1", "proposed 1", "asked 2", "asked 3", "judged 1"]
-    assert [run.asked[number].structure for number in run.asked] == ["", "by rows", "by columns"]
+    assert kinds_of(run)[:7] == [
+        "asked 1", "answered 1", "proposed 1", "asked 2", "judged 1", "asked 3", "asked 4",
+    ]  # fmt: skip
+    assert [(ask.stage, ask.structure) for ask in run.asked.values()] == [
+        (Stage.DRAFT, ""), (Stage.RETHINK, "by rows"), (Stage.IMPROVE, ""), (Stage.RETHINK, "by columns"),
+    ]  # fmt: skip
     prompts = [run.prompt(number) for number in run.asked]
     assert [prompt and ("by rows" in prompt.text, "by columns" in prompt.text) for prompt in prompts] == [
-        (False, False), (True, False), (False, True),
+        (False, False), (True, False), (False, False), (False, True),
     ]  # fmt: skip
 
 
@@ -158,8 +162,9 @@ def test_replies_are_waited_for_if_the_judge_fails_but_not_on_an_interrupt(
     home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     raised: BaseException, unanswered: int,
 ) -> None:  # fmt: skip
-    run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.3, tuned=False)
-    monkeypatch.setattr(judge, "verify", Mock(side_effect=raised))
+    """While the first kernel is tuned, a small step and a structure are asked for."""
+    run, slow = start(home, evaluations=9), Fresh(tmp_path / "paid.log", 0.3)
+    monkeypatch.setattr(judge, "estimate", Mock(side_effect=raised))
 
     with pytest.raises(type(raised)):
         loop_of(run, home, library).optimize(asking(slow), judge)
@@ -222,7 +227,7 @@ def test_a_run_that_ends_for_want_of_budget_first_judges_each_paid_kernel(
     assert len(run.attempts) > 1
     assert unused(run) == [one for one in run.exchanges if "evasive" in one.text]
     for candidate_number, prompt in prompts_of(run).items():
-        assert ("by columns" in prompt.text) is (candidate_number == 2)
+        assert ("by columns" in prompt.text) is (candidate_number == 3)
 
 
 def test_a_run_that_was_stopped_after_it_passed_over_a_question_goes_on_behind_it(
@@ -244,8 +249,8 @@ def test_a_run_that_was_stopped_after_it_passed_over_a_question_goes_on_behind_i
 def test_a_reply_that_comes_after_the_hold_is_not_recorded_and_asked_for_again(
     home: Path, library: Path, judge: FakeJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, slow = start(home, evaluations=3), Fresh(tmp_path / "paid.log", 0.2, tuned=False)
-    monkeypatch.setattr(judge, "verify", Mock(side_effect=KeyboardInterrupt()))
+    run, slow = start(home, evaluations=9), Fresh(tmp_path / "paid.log", 0.2)
+    monkeypatch.setattr(judge, "estimate", Mock(side_effect=KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         loop_of(run, home, library).optimize(asking(slow), judge)
     monkeypatch.undo()
@@ -255,7 +260,8 @@ def test_a_reply_that_comes_after_the_hold_is_not_recorded_and_asked_for_again(
     assert (run.folder / "journal.jsonl").read_bytes() == left
     again = Runs(home).get(run.id)
     loop_of(again, home, library).optimize(asking(slow), judge)
-    assert (len(again.attempts), again.spent.unanswered) == (3, 2)
+    written = [attempt.question for attempt in again.attempts if attempt.stage]
+    assert (written, again.spent.unanswered) == ([1, 2, 3], 2)
 
 
 class Failing(Fresh):
@@ -355,7 +361,7 @@ def test_the_device_works_most_of_the_time_while_an_author_is_slow(
 def test_several_cards_judge_what_authors_answer_and_the_journal_is_as_with_one(
     home: Path, library: Path, tmp_path: Path
 ) -> None:
-    """The planned structures are judged while the first one is; each verdict is asked for once."""
+    """A planned structure is judged while the first kernel is; each verdict is asked for once."""
     at_once, lock, most = [0], Lock(), [0]
 
     class Counting(FakeJudge):

@@ -1,5 +1,6 @@
 """What a run does next follows from what it has tried: structures by an author, settings by the tuner."""
 
+import random
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -45,6 +46,7 @@ def state_after(*written: tuple[Stage | None, float], seed: int = 0) -> State:
 
 
 DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
+UNGAINED = ((DRAFT, 1.0), (IMPROVE, 0.9), (RETHINK, 0.9))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,10 @@ DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
         ([(DRAFT, REFUSED), (FIX, REFUSED)], Ask(stage=FIX, base=2)),
         ([(DRAFT, REFUSED), (FIX, REFUSED), (FIX, REFUSED)], Ask(stage=RETHINK)),
         ([(DRAFT, REFUSED), (FIX, 1.0)], Ask(stage=IMPROVE, base=2)),
+        ([(DRAFT, 1.0), (IMPROVE, 0.9), (RETHINK, 0.9)], Ask(stage=IMPROVE, base=2)),
+        ([*UNGAINED, (IMPROVE, 0.9)], Ask(stage=RETHINK)),
+        ([*UNGAINED, (IMPROVE, REFUSED), (FIX, REFUSED), (FIX, REFUSED)], Ask(stage=RETHINK)),
+        ([*UNGAINED, (IMPROVE, 0.9), (RETHINK, 0.9)], Stop(reason="2 kernels in a row brought no gain")),
         ([*DRAFTED, (IMPROVE, 1.4), (IMPROVE, 1.6)], Stop(reason="2 kernels in a row brought no gain")),
         ([*DRAFTED, (IMPROVE, 2.01), (IMPROVE, 2.02)], Stop(reason="2 kernels in a row brought no gain")),
         ([*DRAFTED, (RETHINK, 1.4), (RETHINK, 1.6)], Stop(reason="2 kernels in a row brought no gain")),
@@ -67,6 +73,8 @@ DRAFTED = ((DRAFT, 1.0), (RETHINK, 2.0), (RETHINK, 1.5))
     ids=[
         "the first", "a small step", "the other of the two fastest", "another structure after a step within noise",
         "small steps again", "mend it", "mend it again", "not a third time", "mended",
+        "a small step after a structure without a gain", "a third structure before the end",
+        "a third structure after a step that is not mended", "the end after it",
         "two without a gain", "within noise", "two structures without a gain",
         "small steps come though the first draft was the best",
     ],
@@ -152,6 +160,10 @@ def small_steps(*asked: Ask) -> State:
         (State(language="cpp", pending=(PLANNED,)), [BY_ROWS]),
         (State(language="cpp", pending=(PLANNED,), asked=(BY_ROWS,)), []),
         (state_after((DRAFT, 1.0)), [Ask(stage=IMPROVE, base=1), Ask(stage=RETHINK)]),
+        (
+            state_after((DRAFT, 1.0), (IMPROVE, 1.5)),
+            [Ask(stage=IMPROVE, base=1), Ask(stage=RETHINK), Ask(stage=IMPROVE, base=2)],
+        ),
         (state_after((DRAFT, REFUSED), (RETHINK, REFUSED)), [fix(1), fix(2)]),
         (small_steps(), [Ask(stage=IMPROVE, base=5), Ask(stage=IMPROVE, base=4)]),
         (small_steps(Ask(stage=IMPROVE, base=5)), [Ask(stage=IMPROVE, base=4)]),
@@ -159,12 +171,32 @@ def small_steps(*asked: Ask) -> State:
     ],
     ids=[
         "the first waits for nothing", "one that is planned while the first is judged", "no other before a small step",
-        "a small step, and a structure beside it", "corrections", "a step from each of the two fastest", "none twice",
+        "a small step, and a structure beside it", "a step from the other while no second structure is planned",
+        "corrections", "a step from each of the two fastest", "none twice",
         "not after the end",
     ],
 )  # fmt: skip
 def test_what_is_asked_while_other_kernels_are_written_and_judged(state: State, asks: list[Ask]) -> None:
     assert all_ahead(state) == asks
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_search_asks_while_nothing_is_waited_for_and_ends_whatever_the_verdicts_are(seed: int) -> None:
+    """Kernels gain less and less, gain nothing or are refused as chance has it; some structures are planned."""
+    chance, state, gain = random.Random(seed), State(language="cpp", seed=seed), 1.0
+    for number in range(1, 400):
+        asks = all_ahead(state)
+        if not (state.asked or asks):
+            assert isinstance(next_move(state, writes=True), Stop)
+            return
+        first, *others = (*state.asked, *asks)
+        speedup = REFUSED if chance.random() < 0.2 else gain * chance.choice([0.9, 1 + 4 / number])
+        gain = max(gain, speedup)
+        judged = attempt(number, first.stage, speedup, parent=first.base)
+        plans = ("by rows", "by columns") if first.stage is DRAFT and seed % 2 else ()
+        judged = judged.model_copy(update={"plans": plans})
+        state = state.model_copy(update={"attempts": (*state.attempts, judged), "asked": tuple(others)})
+    pytest.fail("the search does not end")
 
 
 def test_nothing_is_asked_that_the_evaluations_may_not_reach() -> None:
