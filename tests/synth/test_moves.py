@@ -190,7 +190,7 @@ def test_a_search_asks_while_nothing_is_waited_for_and_ends_whatever_the_verdict
             assert isinstance(next_move(state, writes=True), Stop)
             return
         first, *others = (*state.asked, *asks)
-        speedup = REFUSED if chance.random() < 0.2 else gain * chance.choice([0.9, 1 + 4 / number])
+        speedup = REFUSED if chance.random() < 0.5 else gain * chance.choice([0.9, 1 + 4 / number])
         gain = max(gain, speedup)
         judged = attempt(number, first.stage, speedup, parent=first.base)
         plans = ("by rows", "by columns") if first.stage is DRAFT and seed % 2 else ()
