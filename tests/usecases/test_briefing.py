@@ -461,7 +461,7 @@ def test_a_skill_for_a_part_of_a_task_says_nothing_if_it_never_won(
     sheets: KnowledgeBase, computed: str, skills: tuple[str, ...]
 ) -> None:
     source = load_task(SOFTMAX).source.replace("torch.softmax(x, dim=-1)", computed)
-    plan = sheets.plan(Task(name="own", source=source), "h100", language="triton", synthesizer="external")
+    plan = sheets.plan(Task(name="own", source=source), "mi300x", language="triton", synthesizer="external")
 
     assert sheets.draft_prompt(plan, SQUARE, budget_tokens=6000).skills == skills
 
