@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from eval.batch.here import Waiting, job_of, kind_that_timed
 from eval.batch.pack import Batch, BatchVerdict
 from eval.pool.cards import Card, Run, kinds_of
-from eval.pool.steps import is_half_tuned
+from eval.pool.steps import is_final, is_half_tuned
 
 MOST_LOST = 3
 """There is no verdict on a candidate, until the next start, once so many machines were lost while they judged it."""
@@ -89,6 +89,8 @@ class Spreading:
         self._jobs = {number: job_of(batch, number) for number in waiting}
         self._waiting, self._timed, self._lost = list(waiting), dict(known), Counter[int]()
         self._found = dict(waiting)
+        self._begun = {number: found for number, found in waiting.items() if found and is_final(found.evidence)}
+        """What earlier starts found. It is never withdrawn."""
         self._cards = dict[str, list[Card]]()
         self._parts = dict[str, Part]()
         """Of machines that were asked."""
@@ -105,8 +107,7 @@ class Spreading:
                 return
             for machine, answer in self._cluster.answers():
                 if isinstance(answer, BatchVerdict):
-                    self._note(machine, answer)
-                    yield answer
+                    yield self._note(machine, answer)
                 elif isinstance(answer, Lost):
                     yield from self._forget(machine, answer)
                 else:
@@ -156,8 +157,11 @@ class Spreading:
                     self._cluster.ask(machine, begun, {job.run: kind for job in jobs})
                     break
 
-    def _note(self, machine: str, verdict: BatchVerdict) -> None:
+    def _note(self, machine: str, verdict: BatchVerdict) -> BatchVerdict:
+        """Take note of a verdict; if it is withdrawn, what an earlier start found takes its place."""
         part, number = self._parts[machine], verdict.number
+        if verdict.evidence is None and (begun := self._begun.get(number)):
+            verdict = begun.model_copy(update={"failure": verdict.failure})
         self._found[number] = verdict
         if number in part.said:
             is_half = is_half_tuned(self._jobs[number], verdict)
@@ -167,6 +171,7 @@ class Spreading:
         if kind := kind_that_timed(verdict.evidence):
             self._timed.setdefault(self._jobs[number].run, kind)
         self._cluster.ask(machine)
+        return verdict
 
     def _finish(self, machine: str, cards: list[Card]) -> None:
         """Let others judge what a machine could not, because its cards of this kind are taken out."""

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 
 from eval.machine import usable_cores
 from eval.pool.cards import Card, Job, parts, start_judges
-from eval.pool.steps import Found, is_final, next_step, with_result
+from eval.pool.steps import Found, Step, is_final, next_step, with_refusal, with_result
 from eval.pool.turns import TURNS
 from kb.errors import CanaryError, KbError, TaskError
 from kb.types.evidence import Evidence, Outcome
@@ -107,6 +107,7 @@ class Judging:
     def _judge_part(self, card: Card, environment: Environment, part: list[Job]) -> None:
         """Judge with one judge what it can, and take that from the part."""
         is_shared, is_timed = TURNS in environment, False
+        step: Step | None = None
         self._begin(part)
         try:
             with self._start(part[0], environment) as judge:
@@ -130,8 +131,11 @@ class Judging:
                 part.remove(job)
                 if is_shared:
                     self._again.add(job.number)
-                else:
-                    self._found.put(self._failed(job.number, error.message))
+                    continue
+                if step and step.is_quick and not isinstance(error, TaskError):
+                    self._known[job.number] = with_refusal(self._of(job.number), step.kernel)
+                    card.unsure.add(job.number)
+                self._found.put(self._failed(job.number, error.message))
 
     def _begin(self, part: Sequence[Job]) -> None:
         """Tell first that the judge was stopped: so it is, unless something else is told."""

@@ -57,9 +57,10 @@ def next_step(job: Job, found: Found) -> Step | None:
     tried = [(one.values, one.time_us) for one in found.tried]
     if point := next_point(kernel.parameters, job.settings, tried, seed=job.seed, most=most):
         return Step(kernel.with_parameters(point), is_quick=True)
-    judged = {one.candidate_digest for one in found.tuned if is_final(one)}
+    judged = {one.candidate_digest: is_final(one) for one in found.tuned}
     best = [kernel.with_parameters(point) for point in finalists(kernel.parameters, tried)[: job.finalists]]
-    return next((Step(one) for one in best if one.digest not in judged), None)
+    best.sort(key=lambda one: one.digest in judged)  # the machine may be busy whenever one of them is judged
+    return next((Step(one) for one in best if not judged.get(one.digest)), None)
 
 
 def is_half_tuned(job: Job, found: Found) -> bool:
@@ -75,3 +76,9 @@ def with_result(found: Found, result: Evidence | Tried, interface: Interface) ->
         return Found(number=found.number, evidence=result, interface=interface)
     others = (one for one in found.tuned if one.candidate_digest != result.candidate_digest)
     return found.model_copy(update={"tuned": (*others, result), "failure": ""})
+
+
+def with_refusal(found: Found, setting: Candidate) -> Found:
+    """What is found after a setting has ended its judge: it is not timed again, and the next start goes on."""
+    refused = Tried(template=setting.template_digest, values=setting.values)
+    return found.model_copy(update={"tried": (*found.tried, refused)})

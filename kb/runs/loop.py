@@ -267,7 +267,8 @@ class Loop:
     ) -> int:  # fmt: skip
         """Record what a batch brings, each once, and publish the run's best if it wins. The run may be over.
 
-        A candidate that was timed or refused before keeps its verdict, and a setting its time.
+        A candidate that was timed or refused before keeps its verdict, and a setting its time. Once all evaluations are
+        spent, no more settings become candidates.
 
         Returns:
             How many attempts have a verdict now that they did not have.
@@ -282,9 +283,8 @@ class Loop:
                     for step in self._untimed_steps(proposal, evidence):
                         self.run.append(JournalEntry(kind="judged", step=step, evidence=evidence, text=batch))
                         new += 1
-                known = [(one.template, one.values) for one in self.run.tried]
                 for one in tried:
-                    if (one.template, one.values) not in known:
+                    if all((old.template, old.values) != (one.template, one.values) for old in self.run.tried):
                         self.run.append(JournalEntry(kind="tried", step=self.run.step, tried=one))
             finally:
                 self._write_back(interface)
@@ -297,6 +297,8 @@ class Loop:
         pending = self.run.pending
         if known := self.run.verdicts(proposal.candidate):
             return [step for step, before in known.items() if before.untimed and before != evidence]
+        if proposal.is_tuned and self.run.evaluations_left < 1:
+            return []
         if pending and pending.candidate.digest != proposal.candidate.digest:
             hint = "continue the run until that candidate is judged, and take the batch again"
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)

@@ -1,7 +1,7 @@
 """Writes candidates into a folder, which a machine with their device can judge."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kb.errors import BatchError, CandidateError
 from kb.runs.journal import Plan, Run, SynthesizerKind
 from kb.storage import write_whole
 from kb.tuner import FINALISTS
-from kb.types.kernels import Candidate, Task
+from kb.types.kernels import Task
 from kb.types.protocols import Proposal
 from kb.usecases.fact_lookup import known_facts
 from kb.usecases.home import Home
@@ -27,10 +27,7 @@ def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
     """
     must_be_new(folder)
     entries = [
-        entry_of(run, proposal).model_copy(update={"finalists": finalists_of(run, proposal.candidate)})
-        for run in runs
-        for proposal in run.untimed
-        if proposal.candidate.language in timed_languages(home.targets.isa(run.plan.target))
+        entry for run in runs for entry in entries_of(run, timed_languages(home.targets.isa(run.plan.target)))
     ]
     return pack(home, folder, entries)
 
@@ -42,14 +39,21 @@ def entry_of(run: Run, proposal: Proposal, known: str = "") -> Entry:
     return Entry(run=run.id, task=plan.task, target=plan.target, proposal=proposal, timed_on=kind, seed=plan.seed)
 
 
-def finalists_of(run: Run, kernel: Candidate) -> int:
-    """How many settings of a kernel a batch may judge within the run's limit; 0 if the run does not tune it."""
-    plan = run.plan
+def entries_of(run: Run, languages: Collection[str]) -> Iterator[Entry]:
+    """The candidates of a run that are packed, with settings to judge in full within the limit of the run.
+
+    Of kernels that differ in their settings alone, the first is tuned, and only if none was tuned before.
+    """
+    plan, known = run.plan, {one.template for one in run.tried}
     is_tuned = plan.synthesizer is not SynthesizerKind.EXTERNAL and plan.search == "two-level"
-    is_known = any(one.template == kernel.template_digest for one in run.tried)
-    if not is_tuned or "tuner" in plan.without or not kernel.parameters or is_known:
-        return 0
-    return max(0, min(FINALISTS, run.evaluations_left - (run.pending is not None)))
+    left = run.evaluations_left - (run.pending is not None) if is_tuned and "tuner" not in plan.without else 0
+    for proposal in run.untimed:
+        if (kernel := proposal.candidate).language in languages:
+            is_new = kernel.parameters and kernel.template_digest not in known
+            finalists = max(0, min(FINALISTS, left)) if is_new else 0
+            left -= finalists
+            known.add(kernel.template_digest)
+            yield entry_of(run, proposal).model_copy(update={"finalists": finalists})
 
 
 def timed_on(run: Run) -> str:

@@ -14,7 +14,7 @@ from eval.batch.pack import Batch, BatchVerdict, read_batch, read_verdict, write
 from eval.pool import cards, judging
 from eval.pool.steps import next_step
 from eval.worker.gpu_driver import SHARE
-from kb.errors import BatchError
+from kb.errors import BatchError, JudgeError, KbError, TaskError
 from kb.tuner import LEAST_POINTS, VERDICTS
 from kb.types.evidence import Took
 from tests.eval.batches import (
@@ -155,7 +155,7 @@ def done(batch: Batch, verdict: BatchVerdict | None) -> tuple[str, ...]:
     return (full[0], *(f"quick {text_of(one)}" for one in kernels), *full[1:])
 
 
-def test_a_setting_that_ends_the_judge_costs_no_verdict_and_no_setting(
+def test_a_setting_that_ends_the_judge_costs_no_verdict_and_no_setting_and_is_timed_no_more(
     tmp_path: Path, judged: Callable[[], list[str]]
 ) -> None:
     folder, told = packed(tmp_path, batch_of(tuned("breaks"), entry("right"))), list[str]()
@@ -166,9 +166,33 @@ def test_a_setting_that_ends_the_judge_costs_no_verdict_and_no_setting(
     assert told == [PASSED.replace("1 of 1", "1 of 2"), f"1 of 2: row-sum for cpu-x86: {died}", told[2]]
     assert first[-1] == "cpu right"
 
-    assert judge_batch(folder, told.append) == 1
-    assert judged() == quick(first)[-1:], "it goes on where it stopped, and judges nothing again"
-    assert (len(found(folder).tried), found(folder).evidence is not None) == (count, True)
+    lines = quick(first)
+    for starts_left in range(SETTINGS // 4 - 2, -1, -1):
+        assert judge_batch(folder, told.append) == 1
+        lines += (later := judged())
+        assert later == quick(later), "it judges nothing again"
+        assert sum(one.time_us is None for one in found(folder).tried) == SETTINGS // 4 - starts_left
+    assert judge_batch(folder, told.append) == 0
+    lines += quick(judged())
+    assert len(lines) == len({*lines}) == SETTINGS
+    assert len(found(folder).tuned) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "error"), [("__enter__", JudgeError("no room", hint="")), ("estimate", TaskError("no inputs", hint=""))]
+)
+def test_no_setting_is_refused_because_its_judge_does_not_start_or_the_task_fails(
+    tmp_path: Path, judged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, at: str, error: KbError
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    folder = packed(tmp_path, ONE)
+    write_verdict(folder, ONE, before := found_by(ONE, 1, 5))
+    monkeypatch.setattr(FakeJudge, at, fail)
+
+    assert judge_batch(folder, lambda line: None) == 1
+    assert found(folder) == before.model_copy(update={"failure": error.message})
 
 
 def test_settings_that_the_machine_was_too_busy_to_judge_are_judged_again_at_the_next_start(
@@ -184,6 +208,17 @@ def test_settings_that_the_machine_was_too_busy_to_judge_are_judged_again_at_the
     assert len(quick(lines)) == SETTINGS
     assert lines[-1] == lines[-2] == "cpu hectic UNROLL=4 BLOCK=128"
     assert len(found(folder).tuned) == 1
+
+
+def test_settings_without_a_verdict_are_judged_before_one_for_which_the_machine_was_too_busy() -> None:
+    judged = found_by(ONE, 1, 99)
+    busy = found_by(batch_of(tuned("hectic")), 1, 99).tuned[0]
+    first = judged.tuned[0].model_copy(update={"timing": busy.timing})
+    assert first.untimed
+
+    found = [judged.model_copy(update={"tuned": tuned}) for tuned in ((first,), (first, judged.tuned[1]))]
+    steps = [next_step(job_of(ONE, 1), one) for one in found]
+    assert [step and step.kernel.digest for step in steps] == [one.candidate_digest for one in reversed(judged.tuned)]
 
 
 def test_what_other_judges_of_the_gpu_may_have_refused_is_timed_again_by_one_alone(

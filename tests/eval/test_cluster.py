@@ -22,7 +22,20 @@ from eval.pool import cards
 from eval.pool.cards import Card, Run
 from kb.errors import BatchError, MissingLibraryError
 from kb.types.target import CPU
-from tests.eval.batches import FAST, H100, HERE, SLOW, FakeJudge, batch_of, entry, kernel, text_of, tuned
+from tests.eval.batches import (
+    FAST,
+    H100,
+    HERE,
+    SLOW,
+    FakeJudge,
+    batch_of,
+    entry,
+    found_by,
+    kernel,
+    text_of,
+    tuned,
+    write_verdict,
+)
 from tests.eval.judging import needs_linux
 from tests.runs.fakes import TASK
 
@@ -288,6 +301,32 @@ def test_what_a_failing_card_has_judged_since_its_last_good_canary_is_judged_by_
     assert any("card0" in line and "is taken out" in line for line in told)
     last = {line.split(" ", 1)[1]: line.split(" ", 1)[0] for line in (tmp_path / "log").read_text().splitlines()}
     assert {last[f"k{n}"] for n in range(16)} == {"card1"}
+
+
+def test_a_card_that_fails_in_a_later_part_costs_none_of_what_an_earlier_start_found(
+    tmp_path: Path, judged: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [TASK.model_copy(update={"source": f"{TASK.source}# {n}\n"}) for n in range(12)]
+    entries = [tuned(f"k{n}", target="h100", run=f"{n}", task=task) for n, task in enumerate(tasks)]
+    batch, folder = batch_of(*entries), tmp_path / "batch"
+    write_batch(batch, folder)
+    before = dict[int, BatchVerdict]()
+    for number in batch.entries:
+        found = found_by(batch, number, 5)
+        assert found.evidence
+        evidence = found.evidence.model_copy(update={"environment": {"gpu": FAST}})
+        before[number] = found.model_copy(update={"evidence": evidence})
+        write_verdict(folder, batch, before[number])
+    monkeypatch.setattr(FakeJudge, "broken", {"card0": 6})
+    machines = Machines(gpus(1))
+
+    judged(batch, machines)
+
+    after = {number: read_verdict(folder, batch, number) for number in batch.entries}
+    withdrawn = [number for number, one in after.items() if one and "is taken out" in one.failure]
+    assert min(withdrawn) <= machines.parts[0][1], "a verdict of an earlier part is withdrawn"
+    assert all(one and one.tried[:4] == before[number].tried for number, one in after.items())
+    assert all(one and one.evidence == before[number].evidence for number, one in after.items())
 
 
 def test_without_ray_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

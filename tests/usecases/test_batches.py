@@ -18,9 +18,9 @@ from kb.types.kernels import Candidate
 from kb.types.protocols import Proposal, Stage, Tried
 from kb.usecases.batches import take
 from kb.usecases.knowledge_base import KnowledgeBase
-from kb.usecases.packing import pack_candidates, pack_runs
+from kb.usecases.packing import entry_of, pack, pack_candidates, pack_runs
 from synth.search.moves import tuning
-from tests.eval.batches import evidence_on, found_by, kernel, tuned, verdict_on, write_verdict
+from tests.eval.batches import TUNABLE, evidence_on, found_by, kernel, tuned, verdict_on, write_verdict
 from tests.runs.fakes import BEST, TASK, evidence_of
 
 
@@ -289,6 +289,77 @@ def test_settings_and_verdicts_on_the_best_are_taken_once_also_in_parts(
     assert take(kb, tmp_path / "batch").new == 0
     assert kb.runs.get(run.id).entries == entries
     assert tuning(state_of(now)) == [], "a run that goes on elsewhere tunes it no more"
+
+
+def screened_run(kb: KnowledgeBase, *kernels: Candidate, evaluations: int) -> Run:
+    """A run that searches, with kernels that passed a screen."""
+    by = SynthesizerKind.AUTHORS
+    run = kb.runs.start(Plan(task=TASK, target="cpu-x86", language="cpp", synthesizer=by, evaluations=evaluations))
+    for one in kernels:
+        own = Proposal(candidate=one, stage=Stage.DRAFT, author="a")
+        run.append(JournalEntry(kind="proposed", step=run.step, proposal=own))
+        run.append(JournalEntry(kind="judged", step=run.step, evidence=screened(one)))
+    return run
+
+
+def tuned_batch(folder: Path) -> Batch:
+    """Judge and tune all of a batch."""
+    batch = read_batch(folder)
+    for number in batch.entries:
+        write_verdict(folder, batch, found_by(batch, number, 99))
+    return batch
+
+
+def test_of_kernels_that_differ_in_settings_alone_one_is_tuned_and_each_setting_is_taken_once(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    one = kernel("k", TUNABLE)
+    run = screened_run(kb, one, one.with_parameters({"UNROLL": 2}), kernel("other", TUNABLE), evaluations=24)
+
+    pack_runs(kb, tmp_path / "batch", [run])
+    batch = tuned_batch(tmp_path / "batch")
+    assert [entry.finalists for entry in batch.entries.values()] == [2, 0, 2]
+    take(kb, tmp_path / "batch")
+
+    tried = [(one.template, *one.values.items()) for one in kb.runs.get(run.id).tried]
+    assert len(tried) == len({*tried}) == 2 * 16
+
+
+def test_settings_that_a_batch_holds_twice_are_taken_once(kb: KnowledgeBase, tmp_path: Path) -> None:
+    one = kernel("k", TUNABLE)
+    run = screened_run(kb, one, one.with_parameters({"UNROLL": 2}), evaluations=24)
+    entries = [entry_of(run, own).model_copy(update={"finalists": 2}) for own in run.untimed]
+
+    pack(kb, tmp_path / "batch", entries)
+    tuned_batch(tmp_path / "batch")
+    take(kb, tmp_path / "batch")
+
+    assert len(kb.runs.get(run.id).tried) == 16
+
+
+def test_the_settings_of_all_kernels_of_a_run_stay_within_its_evaluations(kb: KnowledgeBase, tmp_path: Path) -> None:
+    run = screened_run(kb, *(kernel(f"k{n}", TUNABLE) for n in range(4)), evaluations=7)
+
+    pack_runs(kb, tmp_path / "batch", [run])
+    batch = tuned_batch(tmp_path / "batch")
+    assert [entry.finalists for entry in batch.entries.values()] == [2, 1, 0, 0]
+    take(kb, tmp_path / "batch")
+
+    assert len(kb.runs.get(run.id).attempts) == 7
+
+
+def test_a_run_whose_evaluations_other_batches_spent_takes_settings_only_as_tried(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    run = screened_run(kb, kernel("k1", TUNABLE), kernel("k2", TUNABLE), evaluations=4)
+    for name, own in zip(("one", "two"), run.untimed, strict=True):
+        pack(kb, tmp_path / name, [entry_of(run, own).model_copy(update={"finalists": 2})])
+        tuned_batch(tmp_path / name)
+        take(kb, tmp_path / name)
+
+    now = kb.runs.get(run.id)
+    assert (len(now.attempts), len(now.tried), now.ended) == (4, 2 * 16, "all evaluations are spent")
+    assert now.attempts[1].evidence.timing, "its own verdict is taken all the same"
 
 
 def test_settings_whose_signature_is_wrong_are_not_taken(kb: KnowledgeBase, tmp_path: Path) -> None:
