@@ -26,9 +26,7 @@ def pack_runs(home: Home, folder: Path, runs: Iterable[Run]) -> Batch:
         BatchError: there are none for a CPU or a GPU; or the folder exists or cannot be written.
     """
     must_be_new(folder)
-    entries = [
-        entry for run in runs for entry in entries_of(run, timed_languages(home.targets.isa(run.plan.target)))
-    ]
+    entries = [entry for run in runs for entry in entries_of(run, timed_languages(home.targets.isa(run.plan.target)))]
     return pack(home, folder, entries)
 
 
