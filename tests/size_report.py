@@ -13,15 +13,15 @@ DATA = {
 """Kernels and tasks that ship as data."""
 MAX_FILE_LINES = 400
 LIMITS = {
-    "kb": 19520,  # three faces over one set of use cases, and the stores below; batches, shared decisions
-    "kb/runs": 1270,  # a run's journal and its loop, what is asked and paid, rules, skills of a run
+    "kb": 19519,  # three faces over one set of use cases, and the stores below; batches, shared decisions
+    "kb/runs": 1271,  # a run's journal and its loop, what is asked and paid, rules, skills of a run
     "kb/campaign": 920,  # many runs with one budget, carried, in rounds or here, and the table of results
     "kb/serve": 897,  # one home for a team: people, roles and their rates, three faces in one process, uploads
     "kb/web": 677,  # the pages, and a run as one page
     "kb/exports": 1311,  # runs in the forms of other tools, and the best kernel as a file
     "ingest": 8944,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
-    "eval/pool": 713,  # the pool of this machine: which cards judge, what each kind judges, canaries, turns
-    "eval/batch": 840,  # candidates carried to another machine, or to all machines of a cluster
+    "eval/pool": 724,  # the pool of this machine: which cards judge, what each kind judges, canaries, turns
+    "eval/batch": 845,  # candidates carried to another machine, or to all machines of a cluster
     "eval": 12733,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens
     "retrieval": 3788,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
     "synth": 3017,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels

@@ -267,8 +267,7 @@ class Loop:
     ) -> int:  # fmt: skip
         """Record what a batch brings, each once, and publish the run's best if it wins. The run may be over.
 
-        A candidate that was timed or refused before keeps its verdict, and a setting its time. Once all evaluations are
-        spent, no more settings become candidates.
+        A candidate that was timed or refused before keeps its verdict, and a setting its time.
 
         Returns:
             How many attempts have a verdict now that they did not have.
@@ -298,7 +297,7 @@ class Loop:
         if known := self.run.verdicts(proposal.candidate):
             return [step for step, before in known.items() if before.untimed and before != evidence]
         if proposal.is_tuned and self.run.evaluations_left < 1:
-            return []
+            return []  # what a batch tuned while others spent them
         if pending and pending.candidate.digest != proposal.candidate.digest:
             hint = "continue the run until that candidate is judged, and take the batch again"
             raise RunError(f"another candidate of run {self.run.id} waits for its verdict", hint=hint)

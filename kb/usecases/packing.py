@@ -38,10 +38,7 @@ def entry_of(run: Run, proposal: Proposal, known: str = "") -> Entry:
 
 
 def entries_of(run: Run, languages: Collection[str]) -> Iterator[Entry]:
-    """The candidates of a run that are packed, with settings to judge in full within the limit of the run.
-
-    Of kernels that differ in their settings alone, the first is tuned, and only if none was tuned before.
-    """
+    """Those of a run. It tunes within its limit; of kernels that differ in their settings alone, only the first."""
     plan, known = run.plan, {one.template for one in run.tried}
     is_tuned = plan.synthesizer is not SynthesizerKind.EXTERNAL and plan.search == "two-level"
     left = run.evaluations_left - (run.pending is not None) if is_tuned and "tuner" not in plan.without else 0
