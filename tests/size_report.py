@@ -15,7 +15,7 @@ MAX_FILE_LINES = 400
 LIMITS = {
     "kb": 19519,  # three faces over one set of use cases, and the stores below; batches, shared decisions
     "kb/runs": 1271,  # a run's journal and its loop, what is asked and paid, rules, skills of a run
-    "kb/campaign": 920,  # many runs with one budget, carried, in rounds or here, and the table of results
+    "kb/campaign": 937,  # many runs with one budget, carried, in rounds or here, and the table of results
     "kb/serve": 897,  # one home for a team: people, roles and their rates, three faces in one process, uploads
     "kb/web": 677,  # the pages, and a run as one page
     "kb/exports": 1311,  # runs in the forms of other tools, and the best kernel as a file

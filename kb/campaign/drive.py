@@ -11,7 +11,7 @@ from eval.batch.judge import judge_batch
 from eval.batch.pack import read_batch
 from kb.campaign.allot import REST, next_slice, slices, standing_of
 from kb.campaign.file import Campaign, Cell
-from kb.campaign.results import Comparison, Result, Summary, comparisons, over_best_baselines, result_of, summaries
+from kb.campaign.results import Best, Comparison, Result, Summary, best_baselines, comparisons, result_of, summaries
 from kb.catalog import storage_errors
 from kb.errors import CampaignError, JudgeError, KbError, RunError, SynthesisError, TaskError
 from kb.runs.journal import Plan, Run, SynthesizerKind
@@ -63,8 +63,9 @@ def runs_of(kb: KnowledgeBase, campaign: Campaign) -> list[Run | None]:
 
 def report(kb: KnowledgeBase, campaign: Campaign) -> CampaignReport:
     """Its table. A run that goes on or has not begun has a row, too."""
-    pairs = zip(campaign.cells, runs_of(kb, campaign), strict=True)
-    results = over_best_baselines(_result(cell, run) for cell, run in pairs)
+    runs = runs_of(kb, campaign)
+    best = best_baselines(filter(None, runs))
+    results = tuple(_result(cell, run, best) for cell, run in zip(campaign.cells, runs, strict=True))
     return CampaignReport(
         name=campaign.name,
         authors=campaign.authors,
@@ -284,9 +285,9 @@ def _plan(kb: KnowledgeBase, campaign: Campaign, cell: Cell) -> Plan:
     return plan.model_copy(update=own)
 
 
-def _result(cell: Cell, run: Run | None) -> Result:
+def _result(cell: Cell, run: Run | None, best: Best | None = None) -> Result:
     if run:
-        return result_of(run)
+        return result_of(run, best=best)
     task = cell.task
     return Result(group=cell.group, task=task.name, precision=task.precision, target=cell.target, arm=cell.arm.name)
 

@@ -1,22 +1,26 @@
 """One row for each run of a campaign, and the statistics over rows. Pure functions over journals."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from math import exp, log
+from math import exp, inf, log
 from statistics import fmean
+from typing import NamedTuple
 
 from pydantic import Field
 
 from kb.bench.scores import bootstrap
 from kb.runs.journal import Run
 from kb.types.base import Frozen
-from kb.types.evidence import Grade
+from kb.types.evidence import Evidence, Grade
 from kb.types.kernels import Precision
 from kb.types.timing import WIN_MARGIN
 
 LUCK = 1.05
-"""Times of the same baseline in two batches differ by less, if it runs the same kernels."""
+"""Times of the same baseline as shares of eager's differ by less from batch to batch, if it runs the same kernels."""
+EAGER = "eager"
+Best = Mapping[tuple[str, str, str], float]
+"""By the digest of a task, the target and the kind of machine."""
 
 
 class Result(Frozen):
@@ -42,11 +46,9 @@ class Result(Frozen):
     high: float | None = None
     """Ends of its 95 % interval."""
     baseline: str = ""
-    baseline_us: float | None = None
-    """Its time beside the best candidate."""
-    least_us: float | None = None
-    """The shortest time of the best baseline beside any candidate of the run, on that machine."""
-    machine: str = ""
+    """The one beside which it was timed."""
+    time_us: float | None = None
+    """Of one call, in microseconds."""
     roof: float | None = None
     """Share of the roof that it reaches; None if that is not known."""
     first_win: int | None = None
@@ -110,16 +112,62 @@ class Comparison(Frozen):
     """Mean number of the first candidate that won, on the tasks that both won."""
 
 
-def result_of(run: Run, group: str = "", arm: str = "") -> Result:
-    """The row of a run; group and arm are those of its part in a campaign, if it has one."""
-    part, best, spent = run.plan.part, run.best, run.spent
-    timing = best.evidence.timing if best and best.evidence.speedup else None
-    limit = best.evidence.bottleneck if best else None
+def best_baselines(runs: Iterable[Run]) -> Best:
+    """The fastest baseline of each task on each kind of machine, as a share of eager's time beside it.
+
+    torch.compile tunes itself once for each batch or run. What it chooses beside other work may be slow: for a layer
+    norm on an H200, 55 us in one batch and 38 us in the next (campaign-h200-published.json).
+    """
+    found = dict[tuple[str, str, str], float]()
+    for run in runs:
+        for one in run.attempts:
+            if share := _of_eager(one.evidence):
+                key = run.plan.task.digest, run.plan.target, one.evidence.machine
+                found[key] = min(share, found.get(key, share))
+    return found
+
+
+def _of_eager(evidence: Evidence) -> float | None:
+    """The best baseline's time as a share of eager's, which cancels how fast this very machine is; None if unknown."""
+    timing = evidence.timing
+    if timing is None or timing.other_workloads or not (eager_us := timing.baselines_us.get(EAGER)):
+        return None
+    return timing.baseline_us / eager_us
+
+
+class Gain(NamedTuple):
+    """The speed-up of an attempt with a time, with the ends of its interval."""
+
+    speedup: float
+    low: float
+    high: float
+    won: bool
+
+
+def _gain_of(run: Run, evidence: Evidence, best: Best) -> Gain | None:
+    """The gain over the best baseline of any run, if that is faster by more than LUCK; else as the judge gave it."""
+    if evidence.timing is None or evidence.speedup is None:
+        return None
+    own, timing = _of_eager(evidence), evidence.timing
+    share = best.get((run.plan.task.digest, run.plan.target, evidence.machine), inf) / own if own else 1.0
+    share = share if share * LUCK < 1 else 1.0
+    low = timing.low * share
+    return Gain(timing.speedup * share, low, timing.high * share, evidence.won and low > WIN_MARGIN)
+
+
+def result_of(run: Run, group: str = "", arm: str = "", best: Best | None = None) -> Result:
+    """The row of a run; group and arm are those of its part in a campaign, if it has one. Its gains are over `best`."""
+    part, spent = run.plan.part, run.spent
+    gains = [_gain_of(run, one.evidence, best or {}) for one in run.attempts]
+    wins = [gain is not None and gain.won for gain in gains]
+    passed = [place for place, one in enumerate(run.attempts) if one.evidence.passed]
+    place = min(passed, key=lambda place: (not wins[place], run.attempts[place].cost(run.tried)), default=None)
+    evidence = None if place is None else run.attempts[place].evidence
+    gain = None if place is None else gains[place]
+    limit = evidence.bottleneck if evidence else None
     outcomes = [one.evidence.outcome.value for one in run.attempts if not one.evidence.passed]
     answered = [one for one in run.exchanges if one.answered]
     days = [one.at[:10] for one in answered if one.at]
-    machine = best.evidence.machine if best else ""
-    beside = [one.evidence.timing for one in run.attempts if one.evidence.machine == machine]
     return Result(
         group=part.group if part else group,
         task=run.plan.task.name,
@@ -129,54 +177,22 @@ def result_of(run: Run, group: str = "", arm: str = "") -> Result:
         run=run.id,
         judged=len(run.attempts),
         refused=dict(Counter(outcomes)),
-        correct=best is not None,
-        grade=best.evidence.grade if best else None,
-        won=best is not None and best.evidence.won,
-        speedup=timing and timing.speedup,
-        low=timing and timing.low,
-        high=timing and timing.high,
-        baseline=timing.rivals if timing else "",
-        baseline_us=timing and timing.baseline_us,
-        least_us=min((one.baseline_us for one in beside if one), default=None) if timing else None,
-        machine=machine,
-        roof=(limit.reached or None) if limit and timing else None,
-        first_win=next((n for n, one in enumerate(run.attempts, start=1) if one.evidence.won), None),
+        correct=evidence is not None,
+        grade=evidence.grade if evidence else None,
+        won=gain is not None and gain.won,
+        speedup=gain and gain.speedup,
+        low=gain and gain.low,
+        high=gain and gain.high,
+        baseline=evidence.timing.rivals if gain and evidence and evidence.timing else "",
+        time_us=evidence.time_us if gain and evidence else None,
+        roof=(limit.reached or None) if limit and gain else None,
+        first_win=wins.index(True) + 1 if True in wins else None,
         tokens=sum(one.usage.total for one in answered),
         dollars=spent.dollars,
         minutes=run.judged_s / 60,
         models=tuple(dict.fromkeys(one.model or one.author for one in answered)),
         answered=tuple(sorted({min(days), max(days)})) if days else (),
         state=run.ended or "open",
-    )
-
-
-def over_best_baselines(results: Iterable[Result]) -> tuple[Result, ...]:
-    """The rows, with each speed-up over the best baseline that any row of its task had on such a machine.
-
-    torch.compile tunes itself once for all candidates that one judge gets. What it chooses beside other work may be
-    slow: for a layer norm on an H200, 55 us in one batch and 38 us in the next (campaign-h200-published.json).
-    """
-    rows, least = tuple(results), dict[tuple[str, ...], float]()
-    for one in rows:
-        if one.least_us:
-            least[_contest(one)] = min(one.least_us, least.get(_contest(one), one.least_us))
-    return tuple(_over(one, least.get(_contest(one))) for one in rows)
-
-
-def _contest(one: Result) -> tuple[str, ...]:
-    return one.task, one.precision, one.target, one.machine
-
-
-def _over(one: Result, baseline_us: float | None) -> Result:
-    """The row with its speed-up over a baseline of this time, if that is faster by more than LUCK."""
-    if not (one.baseline_us and baseline_us and one.speedup and one.low and one.high):
-        return one
-    if (share := baseline_us / one.baseline_us) * LUCK > 1:
-        return one
-    won = one.won and one.low * share > WIN_MARGIN
-    times = {"speedup": one.speedup * share, "low": one.low * share, "high": one.high * share}
-    return one.model_copy(
-        update=times | {"won": won, "first_win": one.first_win if won else None, "baseline_us": baseline_us}
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.oracle.task import load_task
-from kb.campaign.results import over_best_baselines, result_of
+from kb.campaign.results import best_baselines, result_of
 from kb.errors import RunError, TaskError
 from kb.exports.attempts import Kept, kept_of
 from kb.exports.failures import failures
@@ -65,13 +65,13 @@ class Written:
 
 
 def _trajectories(source: Source, folder: Path) -> Written:
-    kept, held_out = source.kept, source.held_out
+    kept, held_out, best = source.kept, source.held_out, best_baselines(source.runs)
     records = attempt_records(source.kb, kept, held_out, with_passages=source.with_passages)
     return Written({
         **write_table(folder, "attempts", records),
         **write_table(folder, "preferences", list(preferences(kept, held_out))),
         **write_table(folder, "traces", list(traces(kept, held_out))),
-        **write_table(folder, "results", over_best_baselines(map(result_of, source.runs))),
+        **write_table(folder, "results", [result_of(run, best=best) for run in source.runs]),
     })  # fmt: skip
 
 

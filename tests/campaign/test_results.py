@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.campaign import table, with_table
-from kb.campaign.results import Result, comparisons, over_best_baselines, result_of, summaries
+from kb.campaign.results import Result, best_baselines, comparisons, result_of, summaries
 from kb.types.evidence import Grade
 from tests.web.fakes import whole_run
 
@@ -70,22 +70,20 @@ def test_arms_are_compared_task_by_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_other", "won", "speedup"),
-    [
-        ({"least_us": 38.0}, False, 0.95),
-        ({"least_us": 49.0}, True, 1.25),
-        ({"least_us": 38.0, "machine": "x"}, True, 1.25),
-    ],
-    ids=["one run's baseline was unlucky", "within the luck of processes", "another machine"],
+    ("share", "won", "speedup", "first_win"),
+    [(1.0, True, 2.5, 1), (0.97, True, 2.5, 1), (0.5, True, 1.25, 2), (0.2, False, 0.5, None)],
+    ids=["no other is faster", "within the luck of processes", "the first kernel won over bad luck", "no win is left"],
 )
 def test_a_speed_up_is_over_the_best_baseline_that_any_run_of_the_task_had(
-    of_other: dict[str, object], won: bool, speedup: float
+    home: Path, share: float, won: bool, speedup: float, first_win: int | None
 ) -> None:
-    times = {"baseline_us": 50.0, "low": 1.2, "high": 1.3, "least_us": 50.0, "first_win": 1}
-    found, _ = over_best_baselines([row("a", 1.25, **times), row("a", 1.1, arm="alone", **times | of_other)])
+    run = whole_run(home)
+    best = {key: share * own for key, own in best_baselines([run]).items()}
+    found = result_of(run, best=best)
 
-    assert (found.won, found.speedup, found.first_win) == (won, pytest.approx(speedup), 1 if won else None)
-    assert over_best_baselines([row("b", **times)]) == (row("b", **times),), "no speed-up"
+    assert (found.won, found.speedup, found.first_win) == (won, pytest.approx(speedup), first_win)
+    other = {(digest, target, "another machine"): own for (digest, target, _), own in best.items()}
+    assert result_of(run, best=other) == result_of(run)
 
 
 def test_a_row_follows_from_a_journal(home: Path) -> None:
