@@ -92,10 +92,10 @@ class HeldOutCases:
             self._shared += draw_cases(r, self._structures, self._distributions, budget_s=budget_s)
         if runs_given:
             self._shared.append(timed or given_case("sizes as given", reference))
-        others = self._with_other_numbers() if limits.numbers else []
-        self._shared += others
+        varied = self._with_other_numbers() if limits.numbers else []
+        self._shared += varied
         numbers = ", ".join(own_numbers(self._cheap_reference, self._structures))
-        given = "" if others else ", ".join(str(n) for n in self._cheap_reference.numbers if isinstance(n, float))
+        given = "" if varied else ", ".join(str(n) for n in self._cheap_reference.numbers if isinstance(n, float))
         notes = {OWN_SIZES: "" if repeatable else why, OUTPUTS_ONLY: updated, OWN_NUMBERS: numbers, OWN_INIT: given}
         self.limit = "\n".join(f"{note}: {what}" for note, what in notes.items() if what)
         """What the cases do not show, in sentences, one a line."""

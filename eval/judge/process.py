@@ -41,7 +41,7 @@ class Service:
                     if is_assigned and self.judge:
                         asked = Question.model_validate(question)
                         answer = (self.judge.estimate if asked.estimate else self.judge.verify)(asked.candidate)
-                        reply = {"answer": answer.model_dump(mode="json")}
+                        reply: Message = {"answer": answer.model_dump(mode="json")}
                     else:
                         reply, is_assigned = self._assign(question), True
                 except KbError as error:
