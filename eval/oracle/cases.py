@@ -186,7 +186,7 @@ def draw_cases(
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given, mixed and edge values, those of ALWAYS, and the others while the time lasts.
+    """Cases at the sizes of `reference`: given, mixed, edge values and those of ALWAYS; others while the time lasts.
 
     Left out are distributions that no input allows, and those on which the reference is not finite.
     """
