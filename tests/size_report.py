@@ -22,7 +22,7 @@ LIMITS = {
     "ingest": 8944,  # readers of ten formats, with code in 27 languages and includes; folders, archives, moves; facts
     "eval/pool": 724,  # the pool of this machine: which cards judge, what each kind judges, canaries, turns
     "eval/batch": 845,  # candidates carried to another machine, or to all machines of a cluster
-    "eval": 12733,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens
+    "eval": 12730,  # a judge that trusts nothing: worker and all that it leaves, languages, devices, screens
     "retrieval": 3788,  # all of ranking: fusion, refusals, packing, excerpts, places of a name, statements, re-ranking
     "synth": 3017,  # briefings, prompts, diagnosis, answers, authors of three kinds, the search on two levels
 }

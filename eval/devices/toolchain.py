@@ -56,7 +56,10 @@ class ToolchainDevice(Device):
                 if self.runs:
                     log = trial.check(cases, results)
                 else:
-                    log, screens = self._built(trial)
+                    with trial.worker() as worker:
+                        log, program = worker.log, worker.folder / PROGRAM
+                        if self._toolchain.screen:
+                            screens = screen_file(program, self.setup.isa, self.setup.facts)
             except Fault as fault:
                 raise self._explained(fault, variant) from fault
             if over := excess(screens):
@@ -71,13 +74,6 @@ class ToolchainDevice(Device):
             raise TypeError(language.name)
         own: dict[str, Any] = {"call_s": self._toolchain.limits.seconds, "environment": language.environment()}
         return super().trial(candidate, language, **{**own, **settings})
-
-    def _built(self, trial: Trial) -> tuple[str, tuple[KernelScreen, ...]]:
-        """What building printed, and the screens of the kernels that it made."""
-        with trial.worker() as worker:
-            if not self._toolchain.screen:
-                return worker.log, ()
-            return worker.log, screen_file(worker.folder / PROGRAM, self.setup.isa, self.setup.facts)
 
     def _explained(self, fault: Fault, variant: Mapping[str, str]) -> Fault:
         """Name the outcome that the toolchain gives to this message, and add the variant and the cited limit."""

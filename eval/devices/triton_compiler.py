@@ -71,15 +71,12 @@ class TritonCompiler(Device):
         if over := excess(compiled.screens):
             return Verdict(Outcome.OVER_LIMIT, detail=over, screen=compiled.screens, log=log)
         if not unchecked:
-            unchecked = self._untried(cases, sorted({*compiled.launched} - interpreted.launched))
+            others = ", ".join(sorted({*compiled.launched} - interpreted.launched))
+            unchecked = [f"not checked in the interpreter: {others}, not launched in any case"] if others else []
+            if not any(case.reference is setup.reference for case in cases):
+                unchecked.append("its values at the task's own sizes are untried")
         notes = (*unchecked, *compiled.notes, *self.attainable())
         return Verdict(grade=Grade.COMPILED, detail="; ".join(notes), screen=compiled.screens, log=log)
-
-    def _untried(self, cases: Sequence[Case], others: Sequence[str]) -> list[str]:
-        """What the cases do not show of a candidate that is right in them; `others` are kernels that ran in none."""
-        notes = [f"not checked in the interpreter: {', '.join(others)}, not launched in any case"] if others else []
-        whole = any(case.reference is self.setup.reference for case in cases)
-        return notes if whole else [*notes, "its values at the task's own sizes are untried"]
 
     def _compiled(self, trial: Trial, cases: Sequence[Case]) -> Compiled:
         """What a call launches at the task's own sizes, or if it stops for lack of values, in the largest case."""

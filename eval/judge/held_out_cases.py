@@ -3,7 +3,6 @@
 import random
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 
 from eval.devices.device import CaseSizes
 from eval.judge.counterexamples import Counterexamples
@@ -30,6 +29,7 @@ from kb.types.kernels import Interface, Task
 BUDGET_S = 2.0
 """Time for drawing cases of single distributions at one set of sizes, after those of given and of mixed values."""
 OWN_NUMBERS = "tried with these arguments of the task alone"
+OWN_INIT = "tried with these numbers of Model(...) alone"
 OUTPUTS_ONLY = "only outputs were compared, not the buffers that the reference updates"
 CHEAP = 1 << 20
 """The judge learns structure from, and draws new cases of, tensors with at most this many elements."""
@@ -84,10 +84,6 @@ class HeldOutCases:
             references = [r for r in references if r is not reference] or references
         self._references, self._cheap_reference = references, (cheap or references)[-1]
         self._structures = learn_structures(self._cheap_reference)
-        numbers = ", ".join(own_numbers(self._cheap_reference, self._structures))
-        notes = ["" if repeatable else f"{OWN_SIZES}: {why}", updated and f"{OUTPUTS_ONLY}: {updated}"]
-        self.limit = "\n".join(filter(None, [*notes, numbers and f"{OWN_NUMBERS}: {numbers}"]))
-        """What the cases do not show, in sentences, one a line."""
         self._distributions = usable_distributions(references[0], self._structures)
         self._shared: list[Case] = []
         """The cases for all candidates."""
@@ -96,11 +92,13 @@ class HeldOutCases:
             self._shared += draw_cases(r, self._structures, self._distributions, budget_s=budget_s)
         if runs_given:
             self._shared.append(timed or given_case("sizes as given", reference))
-        with suppress(TaskError):  # the model may not allow other numbers; smaller probabilities it does
-            usual = self._cheap_reference
-            other = usual.again(new_seed(), usual.sizes, random.SystemRandom().uniform(0.25, 0.75))
-            if limits.numbers and other.numbers != usual.numbers:
-                self._shared += islice(draw_cases(other, self._structures, self._distributions), 2)
+        varied = self._with_other_numbers() if limits.numbers else []
+        self._shared += varied
+        numbers = ", ".join(own_numbers(self._cheap_reference, self._structures))
+        given = "" if varied else ", ".join(str(n) for n in self._cheap_reference.numbers if isinstance(n, float))
+        notes = {OWN_SIZES: "" if repeatable else why, OUTPUTS_ONLY: updated, OWN_NUMBERS: numbers, OWN_INIT: given}
+        self.limit = "\n".join(f"{note}: {what}" for note, what in notes.items() if what)
+        """What the cases do not show, in sentences, one a line."""
         for seed in counterexamples.latest():
             if not (seed.sizes or (runs_given and not own)):
                 continue
@@ -123,6 +121,19 @@ class HeldOutCases:
             self._shared.insert(0, case)
         if case.seed:
             self._counterexamples.add(case.seed)
+
+    def _with_other_numbers(self) -> list[Case]:
+        """Cases with smaller numbers given to the model, or with larger ones where it works with no smaller ones."""
+        usual, factor = self._cheap_reference, random.SystemRandom().uniform(0.25, 0.75)
+        for by in (factor, 1 / factor):
+            with suppress(TaskError):  # the model may not allow them
+                other = usual.again(new_seed(), usual.sizes, by)
+                if other.numbers != usual.numbers and _is_repeatable(other):
+                    kinds = [["given"], self._distributions, *([d] for d in self._distributions if d == "tiny")]
+                    drawn = (draw_case(other, self._structures, each, seed=new_seed()) for each in kinds)
+                    if cases := [case for case in drawn if case]:
+                        return cases
+        return []
 
     def mixed(self, *references: Reference) -> list[Case]:
         """A new case of mixed values for each of some references of the task, unless it fails on them."""

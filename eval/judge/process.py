@@ -39,7 +39,9 @@ class Service:
             with while_wanted(channel):
                 try:
                     if is_assigned and self.judge:
-                        reply = _reply(self.judge, question)
+                        asked = Question.model_validate(question)
+                        answer = (self.judge.estimate if asked.estimate else self.judge.verify)(asked.candidate)
+                        reply: Message = {"answer": answer.model_dump(mode="json")}
                     else:
                         reply, is_assigned = self._assign(question), True
                 except KbError as error:
@@ -63,12 +65,6 @@ class Service:
         elif assignment != self._assignment:
             sys.exit()
         return {"interface": self._interface.model_dump(mode="json")}
-
-
-def _reply(judge: "TaskJudge", question: Message) -> Message:
-    asked = Question.model_validate(question)
-    answer = (judge.estimate if asked.estimate else judge.verify)(asked.candidate)
-    return {"answer": answer.model_dump(mode="json")}
 
 
 def _judge_of(assignment: Assignment) -> "TaskJudge":

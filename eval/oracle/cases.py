@@ -25,8 +25,10 @@ from kb.types.evidence import CaseResult, Outcome
 MOST_AT_EDGES = 1 << 24
 """Inputs with more values have none at edges: smaller sizes decide about them."""
 AT_EDGES = (Structure.FREE, Structure.EXPONENTS, Structure.INTEGERS)
-EXTREME = ("wide", "large", "outliers", "far", "lone", "hidden")
+EXTREME = ("wide", "large", "outliers", "far", "coarse", "lone", "hidden")
 """Distributions that may overflow at some sizes only."""
+ALWAYS = ("far", "coarse")
+"""Large sizes weaken these, so they are tried at small ones, too, whatever the time."""
 DRAWS = 24
 """So many other draws with the same outputs are no chance, even where an output is one truth value."""
 FINITE_DRAWS = 4
@@ -184,13 +186,12 @@ def draw_cases(
     *,
     budget_s: float = math.inf,
 ) -> Iterator[Case]:
-    """Cases at the sizes of `reference`: given, mixed, edge and far values, and each distribution while the time lasts.
+    """Cases at the sizes of `reference`: given, mixed, edge values and those of ALWAYS; others while the time lasts.
 
     Left out are distributions that no input allows, and those on which the reference is not finite.
     """
     deadline = time.monotonic() + budget_s
-    kept = {name for structure in structures for name in structure.distributions}
-    allowed = [name for name in distributions if name == "given" or name in kept]
+    allowed = _allowed(reference, structures, distributions)
     draw = partial(draw_case, reference, structures)
     if case := draw(["given"], seed=new_seed()):
         yield case
@@ -198,10 +199,10 @@ def draw_cases(
     mixtures = [allowed, [name for name in allowed if name not in EXTREME]] if others else []
     if case := next(filter(None, (draw(mixture, seed=new_seed()) for mixture in mixtures)), None):
         yield case
-    if kept and (case := draw([EDGES], seed=new_seed())):
+    if structures and (case := draw([EDGES], seed=new_seed())):
         yield case
-    for name in sorted(random.SystemRandom().sample(others, len(others)), key=lambda name: name != "far"):
-        if time.monotonic() > deadline and name != "far":  # large sizes weaken it, so small ones have it, too
+    for name in sorted(random.SystemRandom().sample(others, len(others)), key=lambda name: name not in ALWAYS):
+        if time.monotonic() > deadline and name not in ALWAYS:
             return
         if case := draw([name], seed=new_seed()):
             yield case
@@ -209,8 +210,14 @@ def draw_cases(
 
 def usable_distributions(reference: Reference, structures: Sequence[Structure]) -> list[str]:
     """The distributions of inputs on which the reference works."""
-    kept = [d for d in ALL_DISTRIBUTIONS if any(d in structure.distributions for structure in structures)]
-    return [d for d in kept if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
+    allowed = _allowed(reference, structures, ALL_DISTRIBUTIONS)
+    return [d for d in allowed if d == "given" or draw_case(reference, structures, [d], seed=new_seed())]
+
+
+def _allowed(reference: Reference, structures: Sequence[Structure], distributions: Sequence[str]) -> list[str]:
+    """Those that an input allows, and coarse values only where the reference may use TF32."""
+    kept = {"given", *(name for structure in structures for name in structure.distributions)}
+    return [d for d in distributions if d in kept and (d != "coarse" or reference.interface().in_tf32)]
 
 
 @enough_memory()

@@ -13,7 +13,7 @@ from eval.oracle.reference import Reference, is_float, with_values
 SHARE = 8
 """One value in this many becomes such a value."""
 BEYOND = 16
-"""The range of n values is taken to end this many n-th parts of it beyond the smallest and the largest of them."""
+"""The range of n values ends this many n-th parts of it beyond their smallest and largest; that of integers there."""
 FEW = 4096
 """A parameter or buffer with more values holds no borders."""
 
@@ -45,7 +45,9 @@ def _constants(reference: Reference, inputs: Sequence[Any]) -> list[float]:
 def _put(
     x: torch.Tensor, others: Sequence[torch.Tensor], constants: Sequence[float], generator: torch.Generator
 ) -> torch.Tensor:
-    low, high = _range(x)
+    low, high = float(x.min()), float(x.max())
+    beyond = BEYOND * (high - low) / x.numel() if is_float(x) else 0.0
+    low, high = low - beyond, high + beyond
     choices = [y.to(x.dtype) if y.shape == x.shape else _drawn(y.to(x.dtype), x, generator) for y in others]
     if is_float(x):
         zeros = torch.zeros_like(x)
@@ -58,13 +60,6 @@ def _put(
         part = torch.randint(SHARE * len(choices), x.shape, generator=generator, device=x.device) == number
         result = torch.where(part & (edges >= low) & (edges <= high), edges, result)
     return result
-
-
-def _range(x: torch.Tensor) -> tuple[float, float]:
-    """Where its values may lie; integers lie between the smallest and the largest."""
-    low, high = float(x.min()), float(x.max())
-    beyond = BEYOND * (high - low) / x.numel() if is_float(x) else 0.0
-    return low - beyond, high + beyond
 
 
 def _drawn(values: torch.Tensor, x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -3,12 +3,12 @@
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_map
 
 from eval.oracle.blocks import blocks, write_block
 from eval.oracle.constants import with_sizes
@@ -57,7 +57,8 @@ class Reference:
         self._guarded("its file", lambda: exec(compile(tree, f"<task {task.name}>", "exec"), self._names))  # noqa: S102
         torch.manual_seed(seed)
         given = self._guarded("get_init_inputs()", self._names["get_init_inputs"])
-        given = tree_map_only(float, lambda number: number * factor, given)
+        if factor != 1:
+            given = self._guarded("its numbers", lambda: tree_map(partial(_times, factor), given))
         self.arguments, self.keywords = _positional_and_named(given)
         if (odd := _not_plain(given)) is not None:
             raise TaskError(
@@ -95,7 +96,7 @@ class Reference:
     @property
     def numbers(self) -> tuple[float, ...]:
         """The numbers among the arguments of `Model(...)`, in order, whatever they are in."""
-        return tuple(float(leaf) for leaf in _leaves([self.arguments, self.keywords]) if isinstance(leaf, int | float))
+        return tuple(leaf for leaf in _leaves([self.arguments, self.keywords]) if isinstance(leaf, int | float))
 
     def inputs(self, seed: int) -> list[Any]:
         """One set of arguments for `forward`, drawn by the task's file."""
@@ -154,7 +155,8 @@ class Reference:
         """Shapes and types of all tensors at these sizes, and what `forward` computes and holds."""
         inputs = self.inputs(0)
         outputs, work = measure_work(lambda: self.native(inputs), [*inputs, *self.state.values()])
-        names = _argument_names(self.model, len(inputs))
+        code = self.model.forward.__code__
+        names = [code.co_varnames[i] if i < code.co_argcount else f"input{i - 1}" for i in range(1, len(inputs) + 1)]
         return Interface(
             inputs=tuple(_spec(n, x) for n, x in zip(names, inputs, strict=True) if isinstance(x, torch.Tensor)),
             state=tuple(_spec(n, t) for n, t in self.state.items()),
@@ -284,12 +286,6 @@ def laid_out(values: torch.Tensor, like: torch.Tensor, device: str | None = None
     return result.copy_(values).expand(like.shape)
 
 
-def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
-    code = model.forward.__code__
-    names = list(code.co_varnames[1 : code.co_argcount])
-    return [names[i] if i < len(names) else f"input{i}" for i in range(count)]
-
-
 def _positional_and_named(given: Any) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of `Model(...)`, from a list, a dictionary, or a pair of both as in KernelBook."""
     if isinstance(given, dict):
@@ -300,9 +296,17 @@ def _positional_and_named(given: Any) -> tuple[list[Any], dict[str, Any]]:
     return given, {}
 
 
+def _times(factor: float, value: Any) -> Any:
+    """A floating-point number, or all in a dataclass, multiplied; any other value as it is."""
+    if not is_dataclass(type(value)):
+        return value * factor if isinstance(value, float) else value
+    held = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    return replace(value, **tree_map(partial(_times, factor), held))
+
+
 def _leaves(value: Any) -> list[Any]:
     """What lists, tuples, dictionaries and dataclasses hold, however deep, in order; or the value itself."""
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(type(value)):
         value = [getattr(value, field.name) for field in fields(value)]
     elif isinstance(value, dict):
         value = [*value, *value.values()]

@@ -262,17 +262,19 @@ def tolerance_of(
     alike, total = _errors_of_alike(largest).to(changes.dtype), 0.0
     fine = _is_fine(dtype) and not in_tf32
     slack = TF32_SLACK if in_tf32 and _is_fine(dtype) else slack_of(dtype)
+    limits = torch.finfo(dtype)  # numbers near and below the least normal ones may be taken for zero
+    zero = FINE_SLACK * torch.finfo(torch.float32).tiny + COARSE_ROUNDINGS * limits.smallest_normal * limits.eps
     for start, (value, other, change) in blocks(device, expected, native, changes):
         special = ~(value.isfinite() & other.isfinite())
         scale = _scale(value, special, change)
-        allowed = alike[_exponents(scale)].mul_(slack).add_(_least(dtype) + noise)
-        allowed.add_(scale, alpha=roundings_of(dtype) * torch.finfo(dtype).eps)
+        allowed = alike[_exponents(scale)].mul_(slack).add_(zero + noise)
+        allowed.add_(scale, alpha=roundings_of(dtype) * limits.eps)
         total += float(torch.linalg.vector_norm(allowed, dtype=torch.float64)) ** 2
         free = special & ~(value.isinf() & (value == other))
         write_block(changes, start, allowed.masked_fill_(free, math.inf) if undefined else allowed)
     bias = math.inf
     if not fine and native.numel() >= MANY:
-        rounding = max(min(torch.finfo(dtype).eps, COARSEST_EPSILON), TF32_EPSILON if in_tf32 else 0.0)
+        rounding = max(min(limits.eps, COARSEST_EPSILON), TF32_EPSILON if in_tf32 else 0.0)
         mean, error = _bias(native, expected, changes, device)
         bias = BIAS_ROUNDINGS * rounding + BIAS_SLACK * (abs(mean) + error)
     excused, overall = native.numel() // EXCUSED + in_tf32, math.sqrt(total / changes.numel())
@@ -346,12 +348,6 @@ def _errors(output: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     if bool(errors.sum().isfinite()):
         return errors
     return errors.masked_fill_(expected.isinf() & ~output.isfinite(), 0.0)
-
-
-def _least(dtype: torch.dtype) -> float:
-    """Numbers that may be taken for zero: those near and below the least normal ones."""
-    limits = torch.finfo(dtype)
-    return FINE_SLACK * torch.finfo(torch.float32).tiny + COARSE_ROUNDINGS * limits.smallest_normal * limits.eps
 
 
 def _is_fine(dtype: torch.dtype) -> bool:

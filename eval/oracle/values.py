@@ -1,5 +1,6 @@
 """Values of inputs: as a task draws them, or changed so that its promises hold."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,8 +21,8 @@ LONG = 512
 """Rows with more values are neither sorted nor equal as a whole, because an honest serial sum would fail."""
 MOST = 1 << 16
 """An honest serial sum in float32 tells values apart from one that is so many times as large."""
-FAR_EXPONENT = 9
-"""Values far from zero are below 2 to this power, and so many times as large as usual ones at most."""
+COARSE_EXPONENT = 9
+"""Coarse values are below 2 to this power, and so many times as large as usual ones at most."""
 MOST_INTEGER = 1 << 62
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""
@@ -72,18 +73,26 @@ def _sorted(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.cat([piece.sort(dim=-1).values for piece in torch.split(x, LONG, dim=-1)], dim=-1)
 
 
-def _far(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def _far(x: torch.Tensor, generator: torch.Generator, most: float = math.inf) -> torch.Tensor:
     """All values are moved from zero by many times their magnitude, so that the difference of their squares is lost.
 
-    An honest serial sum of all of them in float32 must still tell them apart. They have no more bits than TF32, whose
-    rounding would hide what is lost. The last bit is set, so that none is whole: whole numbers would count as codes.
+    An honest serial sum of all of them in float32 must still tell them apart.
     """
-    most = min(2.0**FAR_EXPONENT, 1 / (torch.finfo(torch.float32).eps * x.numel()))
-    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5)
-    mantissa, exponent = torch.frexp(x.float() + times * x.float().abs().mean())
-    exponent -= max(0, int(exponent.max()) - FAR_EXPONENT)
+    times: float = min(most, torch.finfo(x.dtype).eps ** -0.5, 1 / (torch.finfo(torch.float32).eps * x.numel()))
+    return x + times * x.abs().mean()
+
+
+def _coarse(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Far values of float32 with no more bits than TF32, whose rounding would hide what is lost; other types stay.
+
+    The last bit is set, so that none is whole: whole numbers would count as codes.
+    """
+    if x.dtype is not torch.float32:
+        return x
+    mantissa, exponent = torch.frexp(_far(x, generator, 2.0**COARSE_EXPONENT))
+    exponent -= max(0, int(exponent.max()) - COARSE_EXPONENT)
     odd = (mantissa * 2 ** (TF32_BITS - 1)).floor() + 0.5
-    return torch.ldexp(odd / 2 ** (TF32_BITS - 1), exponent).to(x.dtype)
+    return torch.ldexp(odd / 2 ** (TF32_BITS - 1), exponent)
 
 
 def _lone(x: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -147,13 +156,13 @@ FACTORS: Mapping[str, Change] = {
 added to a divisor dominates, and so tiny that their squares are zero, large values, and rare large values among the
 usual ones."""
 REPLACEMENTS: Mapping[str, Change] = {
-    "equal": _equal, "sorted": _sorted, "far": _far, "lone": _lone, "hidden": _hidden, "noise": _noise,
-    "others": _others, "rows": _rows,
+    "equal": _equal, "sorted": _sorted, "far": _far, "coarse": _coarse, "lone": _lone, "hidden": _hidden,
+    "noise": _noise, "others": _others, "rows": _rows,
 }  # fmt: skip
-"""Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, or one counts as
-much as all others of its row; half are minus infinity, which a softmax makes zero. What is one number in every draw
-becomes another, because nothing may rely on it; all truth values are true, so that none relies on how many are; and the
-rows of a mask are drawn from its own."""
+"""Distributions that replace values: each row holds one value, or is sorted, or all are far from zero, with all bits or
+with those of TF32, or one counts as much as all others of its row; half are minus infinity, which a softmax makes zero.
+What is one number in every draw becomes another, because nothing may rely on it; all truth values are true, so that
+none relies on how many are; and the rows of a mask are drawn from its own."""
 DISTRIBUTIONS = ("given", *FACTORS, "equal", "sorted", "far", "lone")
 ALL_DISTRIBUTIONS = ("given", *FACTORS, *REPLACEMENTS)
 EDGES = "edge"
@@ -179,7 +188,7 @@ class Structure(Enum):
     def distributions(self) -> tuple[str, ...]:
         """Those that keep the structure."""
         known = {
-            Structure.FREE: DISTRIBUTIONS, Structure.EXPONENTS: (*DISTRIBUTIONS, "hidden"),
+            Structure.FREE: (*DISTRIBUTIONS, "coarse"), Structure.EXPONENTS: (*DISTRIBUTIONS, "coarse", "hidden"),
             Structure.HIDING: ("given", "hidden"), Structure.TRUTHS: ("given", "equal"),
             Structure.INTEGERS: ("given", "equal", "sorted"), Structure.CONSTANT: ("given", "noise"),
             Structure.SAME: ("given", "others"), Structure.MASK: ("given", "rows"), Structure.DRAWN: ("given",),
@@ -297,8 +306,9 @@ def _structure(one: Any, other: Any) -> Structure:
         return Structure.DRAWN
     several = one.numel() > 1
     one, other = (as_numbers(stored_once(x)) for x in (one, other))
-    same, is_one_number = several and torch.equal(one, other), bool(one.min() == one.max())
-    if same and not is_one_number and _is_mask(one):
+    low, high = one.min(), one.max()
+    same, is_one_number = several and torch.equal(one, other), bool(low == high)
+    if same and not is_one_number and bool(((one == low) | (one == high)).all() & ((low == 0) | (high == 0))):
         return Structure.MASK
     if same and is_one_number and not is_float(one) and (one.dtype is torch.bool or bool(one.any())):
         return Structure.SAME
@@ -338,12 +348,6 @@ def _may_hide(x: Any) -> bool:
         return False
     counts = x.sum(-1).flatten()
     return len(counts) == 1 or bool((counts != counts[0]).any())
-
-
-def _is_mask(x: torch.Tensor) -> bool:
-    """Whether a tensor holds zeros and one other number, which a float mask may have as an infinity."""
-    low, high = x.min(), x.max()
-    return bool(((x == low) | (x == high)).all() & ((low == 0) | (high == 0)))
 
 
 def _is_sorted(x: torch.Tensor) -> bool:

@@ -48,6 +48,8 @@ def device() -> ProbedDevice:
     backend = "hip" if hip else "cuda"
     architecture = properties.gcnArchName.partition(":")[0] if hip else f"sm_{properties.major}{properties.minor}"
     triton = [f"triton {import_module('triton').__version__}"] if is_installed("triton") else []
+    ask = ("--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i")
+    drivers = [] if hip else answer_of("nvidia-smi", *ask, f"GPU-{properties.uuid}")
     return ProbedDevice(
         name=properties.name,
         backend=backend,
@@ -56,7 +58,7 @@ def device() -> ProbedDevice:
             f"torch {torch.__version__}",
             *triton,
             f"{backend} {hip or torch.version.cuda}",
-            *(f"driver {version}" for version in _driver_version()),
+            *(f"driver {version}" for version in drivers),
         ),
     )
 
@@ -201,12 +203,6 @@ def _launches(extent: Extent) -> list[Measurement]:
         timed("launch_latency", seconds, "us", f"empty kernel, {condition}", f"empty Triton kernel, {how}")
         for seconds, condition, how in ways
     ]
-
-
-def _driver_version() -> list[str]:
-    """As NVIDIA's tool reports it; empty if it reports nothing."""
-    ask = ("--query-gpu=driver_version", "--format=csv,noheader,nounits", "-i")
-    return [] if torch.version.hip else answer_of("nvidia-smi", *ask, f"GPU-{_properties().uuid}")
 
 
 def _properties() -> Any:

@@ -159,7 +159,7 @@ class Trial(WorkerSettings):
             **self.language.build_options(),
             arguments=[sent(argument) for argument in reference.arguments],
             keywords={name: sent(argument) for name, argument in reference.keywords.items()},
-            init=reference.numbers,
+            init=[*map(float, reference.numbers)],
             state=self._share_state(worker, reference),
             outputs=[spec_of(layout) for layout in layouts],
             in_order=[is_in_order(layout) for layout in layouts],

@@ -141,6 +141,26 @@ def test_some_values_are_tried_however_little_time_there_is() -> None:
     assert [case.name for case in tried] == [f"N=65; {kind} values" for kind in ("given", "mixed", "edge", "far")]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_variance_that_cancels_far_from_zero_fails_whatever_the_sums_are_in(dtype: torch.dtype) -> None:
+    normalised = "(x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, unbiased=False) + 1e-5).sqrt()"
+    drawn = f"torch.rand(ROWS, COLS, dtype={dtype})"
+    reference = Reference(task_of(normalised, constants="ROWS = 200\nCOLS = 10", drawn=drawn), seed=0)
+    refused = []
+
+    for seed in range(4):
+        case = draw_case(reference, learn_structures(reference), ["far"], seed=seed)
+        assert case
+        x = case.inputs[0]
+        mean, squares = (each.double().mean(-1, keepdim=True) for each in (x, x.square()))
+        for variance in ((x - mean).square().mean(-1, keepdim=True), (squares - mean.square()).clamp(min=0)):
+            output = ((x - mean) / (variance + 1e-5).sqrt()).to(dtype)
+            refused.append(case.compare([output]).outcome is Outcome.INCORRECT)
+
+    assert not any(refused[::2])
+    assert all(refused[1::2])
+
+
 def test_integer_inputs_hold_only_numbers_that_the_task_draws() -> None:
     found = cases_of(task_of("x + 1", drawn="torch.randint(0, 9, (N,))"))
 

@@ -13,6 +13,7 @@ from eval.oracle.cases import Case
 from eval.oracle.reference import Reference, interface_of
 from eval.oracle.values import DISTRIBUTIONS, EDGES
 from kb.errors import TaskError
+from kb.types.evidence import Outcome
 from kb.types.kernels import Task
 from tests.eval.judging import task
 from tests.eval.test_cases import task_of
@@ -194,32 +195,112 @@ def with_other_numbers(cases: HeldOutCases) -> list[Case]:
     return [case for case in cases.for_candidate() if case.seed and case.seed.factor != 1]
 
 
-def test_numbers_given_to_the_model_are_others_in_a_case_of_given_and_one_of_mixed_values(tmp_path: Path) -> None:
+def test_numbers_given_to_the_model_are_others_in_cases_of_given_mixed_and_tiny_values(tmp_path: Path) -> None:
     cases = held_out(task("leaky"), counterexamples=tmp_path / "refused.jsonl")
 
-    first, second = found = with_other_numbers(cases)
+    first, *others = found = with_other_numbers(cases)
 
-    assert [case.seed and case.seed.kinds for case in found] == [("given",), DISTRIBUTIONS]
-    assert 0.05 <= first.reference.numbers[0] == second.reference.numbers[0] <= 0.15
+    assert [case.seed and case.seed.kinds for case in found] == [("given",), DISTRIBUTIONS, ("tiny",)]
+    assert all(0.05 <= first.reference.numbers[0] == other.reference.numbers[0] <= 0.15 for other in others)
+    assert not cases.limit
     assert "numbers of Model(...) times 0." in first.name
     cases.add_counterexample(first)
     again = held_out(task("leaky"), counterexamples=tmp_path / "refused.jsonl").for_candidate()[0]
     assert (again.seed, again.reference.numbers) == (first.seed, first.reference.numbers)
 
 
+LEAKY = task("leaky").source
+CONFIGURED = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Inner:
+    slope: float
+    name: str = "leaky"
+
+@dataclass
+class Config:
+    inner: Inner
+    rows: int = ROWS
+"""
+
+
+def test_numbers_in_dataclasses_are_others_too() -> None:
+    source = LEAKY.replace("class Model", f"{CONFIGURED}\n\nclass Model").replace("[slope]", "[Config(Inner(slope))]")
+    cases = held_out(Task(name="leaky", source=source.replace("self.slope = slope", "self.slope = slope.inner.slope")))
+
+    for case in (found := with_other_numbers(cases)):
+        slope, rows = case.reference.numbers
+        assert (0.05 <= slope <= 0.15, rows) == (True, 64)
+        assert case.compare([torch.nn.functional.leaky_relu(case.inputs[0], slope)]).outcome is Outcome.PASSED
+    assert found
+
+
+def test_larger_numbers_are_given_to_a_model_that_allows_no_smaller_ones() -> None:
+    source = LEAKY.replace("self.slope = slope", "assert slope >= 0.2\n        self.slope = slope")
+
+    found = with_other_numbers(held_out(Task(name="leaky", source=source)))
+
+    assert found
+    assert all(0.2 / 0.75 <= case.reference.numbers[0] <= 0.2 / 0.25 for case in found)
+
+
+NORMALISED = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x):
+        return {result}
+
+def get_inputs():
+    return [torch.randn(64, 96)]
+
+def get_init_inputs():
+    return [{eps}]
+"""
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "torch.nn.functional.batch_norm(x, None, None, training=True, eps={eps})",
+        "torch.nn.functional.layer_norm(x, (96,), eps={eps})",
+        "x / (x.abs().sum(-1, keepdim=True) + {eps})",
+    ],
+)
+@pytest.mark.parametrize("eps", [1e-5, 1e-12])
+def test_a_kernel_that_keeps_the_epsilon_of_the_file_is_refused(result: str, eps: float) -> None:
+    subject = Task(name="norm", source=NORMALISED.format(result=result.format(eps="self.eps"), eps=eps))
+
+    found = with_other_numbers(held_out(subject))
+
+    outcomes = [case.compare([eval(result.format(eps=eps), {"torch": torch, "x": case.inputs[0]})]) for case in found]
+    assert Outcome.INCORRECT in [each.outcome for each in outcomes]
+
+
 ONLY_ITS_OWN = "self.slope = {0.2: 0.2}[slope]"
 
 
 @pytest.mark.parametrize(
-    ("source", "numbers"),
+    ("source", "numbers", "said"),
     [
-        pytest.param(task("leaky").source, False, id="candidates are not told them"),
-        pytest.param(task("leaky").source.replace("self.slope = slope", ONLY_ITS_OWN), True, id="others fail"),
-        pytest.param(task("leaky").source.replace("slope = 0.2", "slope = 0.0"), True, id="zero"),
-        pytest.param(task("leaky").source.replace("slope = 0.2", "slope = 2"), True, id="an integer"),
+        pytest.param(LEAKY, False, "0.2", id="candidates are not told them"),
+        pytest.param(LEAKY.replace("self.slope = slope", ONLY_ITS_OWN), True, "0.2", id="others fail"),
+        pytest.param(LEAKY.replace("slope = 0.2", "slope = 0.0"), True, "0.0", id="zero"),
+        pytest.param(LEAKY.replace("slope = 0.2", "slope = 2"), True, "", id="an integer"),
+        pytest.param(
+            LEAKY.replace("= 0.2", "= 1.0").replace("leaky_relu(x,", "dropout(x, 1 -"), True, "1.0", id="chance"
+        ),
     ],
 )
-def test_other_numbers_are_not_given_to_the_model_where_that_is_not_possible(source: str, numbers: bool) -> None:
+def test_where_other_numbers_cannot_be_given_to_the_model_the_verdict_says_so(
+    source: str, numbers: bool, said: str
+) -> None:
     cases = held_out(Task(name="leaky", source=source), limits=ALL_SIZES._replace(numbers=numbers))
 
     assert not with_other_numbers(cases)
+    assert cases.limit == (f"{held_out_cases.OWN_INIT}: {said}" if said else "")

@@ -121,6 +121,20 @@ def test_tf32_does_not_hide_a_variance_that_cancels(drawn: str) -> None:
     assert not passes(task(NORMALISED, drawn), with_variance(exact=False))
 
 
+@pytest.mark.parametrize(
+    ("result", "precision", "tried"),
+    [("self.conv(x)", Precision.DEFAULT, True), ("self.conv(x)", Precision.IEEE, False), ("x.sigmoid()", None, False)],
+)
+def test_coarse_values_are_tried_where_torch_may_use_tf32(
+    result: str, precision: Precision | None, tried: bool
+) -> None:
+    reference = Reference(task(result, precision=precision or Precision.DEFAULT), seed=1)
+
+    kinds = [case.seed.kinds for case in draw_cases(reference, learn_structures(reference), budget_s=0) if case.seed]
+
+    assert {("far",), *([("coarse",)] if tried else [])} == {*kinds} & {("far",), ("coarse",)}
+
+
 @pytest.mark.usefixtures("ampere")
 def test_a_value_of_a_single_element_has_the_error_of_several_runs() -> None:
     assert all(

@@ -12,7 +12,7 @@ from tests.eval.test_cases import task_of
 SHAPES = st.lists(st.integers(0, 9), max_size=3).map(tuple)
 TYPES = st.sampled_from([torch.float64, torch.float32, torch.bfloat16, torch.float16])
 SEEDS = st.integers(0, 2**62)
-SOME_KINDS = st.lists(st.sampled_from(DISTRIBUTIONS), min_size=1, unique=True)
+SOME_KINDS = st.lists(st.sampled_from((*DISTRIBUTIONS, "coarse")), min_size=1, unique=True)
 
 DRAWN = {
     "nothing promised": ("torch.rand(N, N)", Structure.FREE),
@@ -184,20 +184,31 @@ LOOKS = {
     "sorted": lambda x, given: bool((x.diff(dim=-1) >= 0).all()),
     "lone": lambda x, given: bool((x.amax(-1) / x.sum(-1) > 0.45).all()) and int((x != given).sum()) == len(x),
     "far": lambda x, given: (
+        float(x.min()) > 100 * float(given.std()) and float((x.double() - given.double()).std()) < 1e-4
+    ),
+    "coarse": lambda x, given: (
         float(x.min()) > 100 * float(given.std())
+        and bool((x != x.round()).all())
         and float((x.double() - given.double()).std()) < 0.5 * float(given.std())
         and torch.equal(x.view(torch.int32) & 0x1FFF, torch.zeros_like(x, dtype=torch.int32))
     ),
 }
 
 
-@pytest.mark.parametrize("kind", DISTRIBUTIONS)
+@pytest.mark.parametrize("kind", [*DISTRIBUTIONS, "coarse"])
 def test_values_look_like_their_kind(kind: str) -> None:
     x = torch.rand(100, 200) + 0.01
 
     [changed] = change_values([x], [Structure.FREE], [kind], 7)
 
     assert LOOKS[kind](changed, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_only_float32_has_coarse_values(dtype: torch.dtype) -> None:
+    x = torch.randn(9, 9).to(dtype)
+
+    assert torch.equal(change_values([x], [Structure.FREE], ["coarse"], 7)[0], x)
 
 
 @pytest.mark.parametrize("shape", [(88, 300), (1, 88, 300), (88, 3, 5, 20)])

@@ -143,18 +143,13 @@ def dot_precisions(isa: dict[str, Any]) -> tuple[str, ...]:
 
 def _write_assembly(compiled: Any, folder: Path, stem: str) -> str:
     """Write the compiler's output into `folder`; return the name of the file that the screen reads."""
+    from triton import knobs  # it names the tool for NVIDIA's binaries that comes with Triton
+
     if "amdgcn" in compiled.asm:
         (folder / f"{stem}.amdgcn").write_text(compiled.asm["amdgcn"], encoding="utf-8")
         return f"{stem}.amdgcn"
     (folder / f"{stem}.ptx").write_text(compiled.asm["ptx"], encoding="utf-8")
     (folder / f"{stem}.cubin").write_bytes(compiled.asm["cubin"])
-    (folder / f"{stem}.sass").write_bytes(_disassembled(folder / f"{stem}.cubin"))
+    command = [knobs.nvidia.cuobjdump.path, "--dump-resource-usage", "--dump-sass", folder / f"{stem}.cubin"]
+    (folder / f"{stem}.sass").write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
     return f"{stem}.sass"
-
-
-def _disassembled(cubin: Path) -> bytes:
-    """Resource usage and instructions, from the tool that comes with Triton."""
-    from triton import knobs
-
-    tool = knobs.nvidia.cuobjdump.path
-    return subprocess.run([tool, "--dump-resource-usage", "--dump-sass", cubin], capture_output=True, check=True).stdout
