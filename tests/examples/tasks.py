@@ -11,7 +11,10 @@ from kb.types.kernels import Candidate
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-TEMPLATES = sorted(path.parent for path in (ROOT / "kb" / "skills").glob("*/SKILL.md"))
+SHIPPED = sorted(path.parent for path in (ROOT / "kb" / "skills").glob("*/SKILL.md"))
+JUDGED = [path for path in SHIPPED if (path / "evidence").is_dir()]
+"""Kernels that won somewhere, as they were judged; the others are templates, which nobody has measured."""
+TEMPLATES = [path for path in SHIPPED if path not in JUDGED]
 
 _ROWS = ({"ROWS": 1, "COLS": 1}, {"ROWS": 7, "COLS": 67}, {"ROWS": 3, "COLS": 257}, {"ROWS": 2, "COLS": 8209})
 _MATVEC = ({"INNER": 1, "OUTER": 1}, {"INNER": 67, "OUTER": 7}, {"INNER": 2053, "OUTER": 19})

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from skills_ref import read_properties, validate
 
-from tests.examples.tasks import ROOT, SIZES, TEMPLATES, candidate, compare, draw, load, settings, task_of
+from kb.types.evidence import Evidence
+from tests.examples.tasks import JUDGED, ROOT, SIZES, TEMPLATES, candidate, compare, draw, load, settings, task_of
 
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 CPP = [path for path in TEMPLATES if candidate(path).language == "cpp"]
@@ -41,6 +42,18 @@ def test_a_template_is_a_valid_skill_that_names_its_code(template: Path):
     assert (properties.license, properties.name) == ("MIT", f"{task_of(template).replace('_', '-')}-{kernel.language}")
     assert len(properties.description) <= 400
     assert task_of(template) in SIZES
+
+
+@pytest.mark.parametrize("folder", JUDGED, ids=name)
+def test_a_kernel_that_ships_with_a_verdict_is_the_one_that_won(folder: Path):
+    (file,) = (folder / "evidence").iterdir()
+    evidence = Evidence.model_validate_json(file.read_bytes())
+
+    assert validate(folder) == []
+    assert (read_properties(folder).license, read_properties(folder).name) == ("MIT", folder.name)
+    assert evidence.candidate_digest == candidate(folder).digest
+    assert evidence.won
+    assert f"{evidence.speedup:.2f} times as fast as" in read_properties(folder).description
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=name)
