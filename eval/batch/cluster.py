@@ -90,7 +90,7 @@ class Spreading:
         self._waiting, self._timed, self._lost = list(waiting), dict(known), Counter[int]()
         self._found = dict(waiting)
         self._begun = {number: found for number, found in waiting.items() if found and is_final(found.evidence)}
-        """What earlier starts found. It is never withdrawn."""
+        """What earlier starts found, which nothing withdraws."""
         self._cards = dict[str, list[Card]]()
         self._parts = dict[str, Part]()
         """Of machines that were asked."""

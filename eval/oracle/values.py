@@ -22,7 +22,7 @@ LONG = 512
 MOST = 1 << 16
 """An honest serial sum in float32 tells values apart from one that is so many times as large."""
 COARSE_EXPONENT = 9
-"""Coarse values are below 2 to this power, and so many times as large as usual ones at most."""
+"""`_coarse` makes values below 2 to this power, at most so many times as large as usual ones."""
 MOST_INTEGER = 1 << 62
 CHANCE = 16
 """With fewer values or rows than this, a tensor may have a property by chance."""

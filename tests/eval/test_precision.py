@@ -103,7 +103,7 @@ def test_what_torch_may_do_passes_where_the_reference_does_not_do_it(rounded: Ro
 
 
 def with_variance(exact: bool) -> Kernel:
-    """Products in TF32, then the variance as the mean of squared differences, or of squares less the squared mean."""
+    """Convolves in TF32, and takes the variance from squared differences, or from squares less the squared mean."""
 
     def kernel(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
         y = convolved(nearest)(model, x)

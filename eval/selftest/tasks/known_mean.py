@@ -1,4 +1,4 @@
-"""The mean of each row's known values; NaN stands for one that is missing."""
+"""Averages the known values of each row, where NaN marks a missing one."""
 
 import torch
 from torch import nn
